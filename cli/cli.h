@@ -21,7 +21,10 @@ typedef enum exit_code {
 typedef struct option_def {
     const char *name; /* "--data"; NULL ends the table */
     char letter;      /* 'd' for -d, or 0 */
-    const char *arg;  /* what follows, for the help: "SPEC"; NULL: a switch */
+    /* What follows, for the help; NULL: a switch. Before FILE or DIR stands what the verb does with
+     * it, which is not shown: `<` it reads it, `>` it writes it, `<>` both. "SPEC" names a dataset,
+     * "[NAME=]<FILE" a file with or without a name before it. */
+    const char *arg;
     const char *help;
     bool many;       /* may be given more than once */
     const char *was; /* names it had in the version before, such as "--nodes -n"; NULL: none */
@@ -33,7 +36,7 @@ typedef struct option_def {
 #define OPTION_JSON \
     { "--json", 0, NULL, "print JSON instead of text", false, NULL }
 #define OPTION_REPORT \
-    { "--report", 0, "FILE.html", "write an HTML page with plots of the results", false, NULL }
+    { "--report", 0, ">FILE.html", "write an HTML page with plots of the results", false, NULL }
 #define OPTION_QUIET \
     { "--quiet", 'q', NULL, "print no warnings, notes or progress", false, NULL }
 #define OPTION_VERBOSE \
@@ -52,7 +55,7 @@ typedef struct option_def {
     }
 #define OPTION_TUNE_CACHE                                                                          \
     {                                                                                              \
-        "--tune-cache", 0, "FILE",                                                                 \
+        "--tune-cache", 0, "<>FILE",                                                               \
             "where --tune keeps what it measured (default: ~/.cache/hone/tuning.txt)", false, NULL \
     }
 #define OPTION_PRECISION                                                                     \
@@ -121,6 +124,14 @@ typedef struct option_def {
             "what runs the model: cpu (default), or reference, the plain executor", false, NULL \
     }
 
+#define OPTION_PROGRAM \
+    { "--program", 0, "<FILE", "the hone that --on copies there (default: this one)", false, NULL }
+/* Both. */
+#define OPTION_ON                                                                          \
+    {"--on", 0,   "ssh:HOST", "run this on another machine, with copies of what it reads", \
+     false,  NULL},                                                                        \
+        OPTION_PROGRAM
+
 #define MOST_OPTIONS 64
 #define MOST_VALUES 64 /* of an option that takes a list */
 #define MOST_ARGUMENTS 64
@@ -156,6 +167,9 @@ struct verb {
     bool (*means_old)(const option_def *d, const char *value);
 };
 
+/* What follows the option, as it is shown; "" of a switch. */
+#define SHOWN_ARG 64
+const char *shown_arg(const option_def *d, char buf[SHOWN_ARG]);
 /* All options of a verb, those of its transform included; the table ends with a name NULL. */
 const option_def *options_of(const verb *v);
 /* Fills in a, whose verb is set, from the words behind the verb; false after saying what is wrong.
@@ -176,6 +190,7 @@ bool number_of(const args *a, const char *name, int64_t lo, int64_t hi, int64_t 
 bool real_of(const args *a, const char *name, double lo, double hi, double *v);
 /* A size in MB as bytes. Absent: *bytes is unchanged. */
 bool megabytes_of(const args *a, const char *name, int64_t *bytes);
+bool seconds_of(const args *a, const char *name, double *seconds); /* 90, 90s, 30m, 2h */
 /* --max-drop: "1%" or "0.01" of the metric, or "1%rel" of its value. Absent: both are unchanged. */
 bool drop_of(const args *a, double *drop, bool *relative);
 /* --top: rows of a table; "all" gives INT64_MAX. Absent: *rows is unchanged. */
@@ -214,6 +229,11 @@ const char *cache_file(const char *name, char path[CACHE_PATH]);
 void note_tuning(hone_tuning t);
 /* Whether both paths lead to one file. */
 bool same_file(const char *a, const char *b);
+/* The file is one that the command reads: a model or its external data, a part of a dataset, or what
+ * an option names to be read. */
+bool is_read(const args *a, const char *path);
+/* No option names a file to write that the command reads, or that another option writes. */
+exit_code check_overwriting(const args *a);
 /* The candidate nearest in spelling, or NULL when none is near. A list ends with NULL. */
 const char *nearest(const char *word, const char *const *list);
 /* "<owner> has no <kind> '<word>'", with the nearest spelling in the list, or the whole list when
@@ -222,6 +242,16 @@ void has_no(const char *owner, const char *kind, const char *word, const char *c
 /* The word is in a table of what quantizing knows; *needs_data, which may be NULL, becomes true
  * where it says so. False after saying that it is not. */
 bool is_choice(hone_quantize_table of, const char *kind, const char *word, bool *needs_data);
+
+/* ---- recipes (recipe.c) ---- */
+
+/* Append to the text of a recipe, NULL: it is empty; return it, to be freed. */
+char *recipe_add(char *text, const char *more);
+/* A word: between ' where it holds what would end it. A value for layers says which itself:
+ * name:PATTERN=N. */
+char *recipe_add_word(char *text, const char *name, const char *value, bool for_layers);
+/* The line of the verb's transform, with the parameters that were given as options. */
+char *recipe_add_options(char *text, const args *a);
 
 /* ---- inputs and outputs of a model (inputs.c) ---- */
 
@@ -286,6 +316,11 @@ hone_status compare_with_f32(hone_model *m, const hone_session_options *o, const
                              const hone_value *out, hone_difference *d, hone_error *err);
 /* As a note, or a warning; nothing where it is NaN. */
 void note_difference(const hone_difference *d);
+
+/* ---- other machines (on.c) ---- */
+
+/* --on: the command of these words, those behind the verb, runs there instead. */
+exit_code run_elsewhere(const args *a, int n, char **words);
 
 /* ---- messages and progress (messages.c) ---- */
 

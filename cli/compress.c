@@ -1,6 +1,6 @@
 /* hone compress: prune, train, cluster, train and pack in one command (Han et al., "Deep
- * Compression"), or what a recipe says. Each line of the recipe is a stage; after each the model is
- * judged, and packaged to see how large it is. */
+ * Compression"), or what a recipe says; hone apply: what a recipe says. Each line of the recipe is a
+ * stage; after each the model is judged, and packaged to see how large it is. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +33,8 @@ typedef struct job {
 } job;
 
 #include "schema/compress.def"
+/* which has what both print */
+#include "schema/apply.def"
 
 /* ---- the recipe ---- */
 
@@ -66,8 +68,8 @@ static bool write_recipe(job *j) {
     return true;
 }
 
-static bool read_options(job *j) {
-    static const char *const own[] = {"--sparsity", "--clusters", "--epochs", "--seed"};
+/* What both verbs take. */
+static bool read_common(job *j) {
     const args *a = j->a;
     j->output = value_of(a, "--output");
     j->spec = value_of(a, "--data");
@@ -76,11 +78,13 @@ static bool read_options(job *j) {
         complain("--output FILE says where the result goes: FILE.hone is a package");
         return false;
     }
-    if (same_file(a->argument[0], j->output)) {
-        complain("%s would overwrite the input", j->output);
-        return false;
-    }
-    if (!session_options(a, &j->run)) return false;
+    return session_options(a, &j->run);
+}
+
+static bool read_options(job *j) {
+    static const char *const own[] = {"--sparsity", "--clusters", "--epochs", "--seed"};
+    const args *a = j->a;
+    if (!read_common(j)) return false;
     if (!has(a, "--recipe")) return write_recipe(j);
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
         if (!has(a, own[i])) continue;
@@ -211,43 +215,81 @@ static void print_end(const job *j) {
     free(next);
 }
 
+/* What the recipe says; path: where it is read from, NULL: it is made already. */
+static exit_code carry_out(job *j, const char *path) {
+    hone_error err;
+    if (path != NULL && !read_text(path, &j->recipe)) return EXIT_INPUT;
+    hone_status status = compress(j, &err);
+    if (status != HONE_OK) {
+        exit_code code = fail_with(&err);
+        return status == HONE_E_ARG ? EXIT_USAGE : code;
+    }
+    for (size_t i = 0; i < j->report->n_warnings && !has(j->a, "--quiet"); i++)
+        complain("warning: %s", j->report->warnings[i]);
+    if (!has(j->a, "--json")) print_end(j);
+    return EXIT_DONE;
+}
+
+static void end(job *j) {
+    for (size_t i = 0; i < j->n; i++) free(j->v[i].line);
+    free(j->v);
+    free(j->recipe);
+    hone_quantization_destroy(j->report);
+    hone_model_destroy(j->made);
+    hone_model_destroy(j->model);
+    hone_dataset_destroy(j->data);
+    hone_dataset_destroy(j->val);
+}
+
 static exit_code run(const args *a) {
     job j = {.a = a};
     json out;
-    hone_error err;
     if (!read_options(&j)) return EXIT_USAGE;
-    if (has(a, "--recipe") && !read_text(value_of(a, "--recipe"), &j.recipe)) return EXIT_INPUT;
-    exit_code code;
-    hone_status status = compress(&j, &err);
-    if (status != HONE_OK) {
-        code = fail_with(&err);
-        if (status == HONE_E_ARG) code = EXIT_USAGE;
-    } else {
-        for (size_t i = 0; i < j.report->n_warnings && !has(a, "--quiet"); i++)
-            complain("warning: %s", j.report->warnings[i]);
-        if (!has(a, "--json")) print_end(&j);
+    exit_code code = carry_out(&j, value_of(a, "--recipe"));
+    if (code == EXIT_DONE) {
         results_begin(&out, a);
         write_compress(&out, a, &j);
         code = results_end(&out, a);
     }
-    for (size_t i = 0; i < j.n; i++) free(j.v[i].line);
-    free(j.v);
-    free(j.recipe);
-    hone_quantization_destroy(j.report);
-    hone_model_destroy(j.made);
-    hone_model_destroy(j.model);
-    hone_dataset_destroy(j.data);
-    hone_dataset_destroy(j.val);
+    end(&j);
     return code;
 }
 
+static exit_code run_apply(const args *a) {
+    job j = {.a = a};
+    json out;
+    if (!read_common(&j)) return EXIT_USAGE;
+    exit_code code = carry_out(&j, a->argument[1]);
+    if (code == EXIT_DONE) {
+        results_begin(&out, a);
+        write_apply(&out, a, &j);
+        code = results_end(&out, a);
+    }
+    end(&j);
+    return code;
+}
+
+#define OPTION_MADE                                                                              \
+    {                                                                                            \
+        "--output", 'o', ">FILE",                                                                \
+            "write the result here: a package if the name ends in .hone, else ONNX", false, NULL \
+    }
+#define OPTION_VAL                                                                                \
+    {                                                                                             \
+        "--val", 0, "SPEC", "samples to judge by: after each epoch, and after each stage", false, \
+            NULL                                                                                  \
+    }
+/* What says where and how, not what. */
+#define OPTIONS_OF_RUNS                                                                            \
+    OPTION_THREADS, OPTION_ISA, OPTION_MAX_MEMORY, OPTION_TIME_LIMIT, OPTION_NO_MMAP, OPTION_JSON, \
+        OPTION_REPORT, OPTION_QUIET, OPTION_VERBOSE
+
 static const option_def options[] = {
-    {"--output", 'o', "FILE",
-     "write the result here: a package if the name ends in .hone, else ONNX", false, NULL},
+    OPTION_MADE,
     {"--data", 'd', "SPEC",
      "samples to use: to train on, KIND:PATH[,key=value...]; without, nothing is trained", false,
      NULL},
-    {"--val", 0, "SPEC", "samples to judge by after each epoch, and after each stage", false, NULL},
+    OPTION_VAL,
     {"--sparsity", 0, "X", "the share of weights, channels or heads to take away (default: 0.9)",
      false, NULL},
     {"--clusters", 0, "N", "numbers that the weights of a layer become, 2 to 256 (default: 16)",
@@ -256,17 +298,9 @@ static const option_def options[] = {
      "how often to go through the data, after each of four rounds of pruning; 4 N times at their "
      "end, 2 N times with clusters (default: 1)",
      false, NULL},
-    {"--recipe", 0, "FILE", "do again what a recipe says, whatever its lines are", false, NULL},
+    {"--recipe", 0, "<FILE", "do again what a recipe says, whatever its lines are", false, NULL},
     OPTION_SEED,
-    OPTION_THREADS,
-    OPTION_ISA,
-    OPTION_MAX_MEMORY,
-    OPTION_TIME_LIMIT,
-    OPTION_NO_MMAP,
-    OPTION_JSON,
-    OPTION_REPORT,
-    OPTION_QUIET,
-    OPTION_VERBOSE,
+    OPTIONS_OF_RUNS,
     {0},
 };
 
@@ -278,4 +312,24 @@ const verb verb_compress = {
     .summary = "prune, train, cluster and pack a model, with a table of the stages",
     .options = options,
     .run = run,
+};
+
+static const option_def apply_options[] = {
+    OPTION_MADE,
+    {"--data", 'd', "SPEC",
+     "samples to use: those the recipe was made with, or others if it does not name any", false,
+     NULL},
+    OPTION_VAL,
+    OPTIONS_OF_RUNS,
+    {0},
+};
+
+const verb verb_apply = {
+    .name = "apply",
+    .usage = "MODEL RECIPE -o FILE",
+    .n_arguments = 2,
+    .most_arguments = 2,
+    .summary = "make a model by a recipe, with a table of its lines",
+    .options = apply_options,
+    .run = run_apply,
 };

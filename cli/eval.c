@@ -245,6 +245,7 @@ static const option_def options[] = {
     OPTION_TIME_LIMIT,
     OPTION_NO_SHARING,
     OPTION_NO_MMAP,
+    OPTION_ON,
     OPTION_JSON,
     OPTION_REPORT,
     OPTION_QUIET,

@@ -53,11 +53,6 @@ const char *unwritable(const char *path) {
 
 exit_code results_check(const args *a) {
     const char *path = value_of(a, "--report"), *why = path != NULL ? unwritable(path) : NULL;
-    for (int i = 0; path != NULL && i < a->n; i++)
-        if (same_file(path, a->argument[i])) {
-            complain("the page would overwrite %s", a->argument[i]);
-            return EXIT_USAGE;
-        }
     if (why == NULL) return EXIT_DONE;
     complain("--report %s: cannot be made (%s)", path, why);
     return EXIT_INPUT;

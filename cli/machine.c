@@ -1,4 +1,6 @@
-/* hone machine: facts, a table of peaks, a table of bandwidths, and where the two meet. */
+/* hone machine: facts, a table of peaks, a table of bandwidths, and where the two meet; of this
+ * machine, or of another as a file of -o says. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -145,7 +147,7 @@ static void print_bandwidths(const hone_machine *m) {
 }
 
 /* What it means, and how far it can be trusted. */
-static void print_close(const hone_machine *m) {
+static void print_close(const hone_machine *m, bool measured_here) {
     balance b[MOST_BALANCES];
     int n = balances_of(m, b);
     double noise = 100 * m->noise;
@@ -165,14 +167,16 @@ static void print_close(const hone_machine *m) {
         line("noise    others disturbed %.0f %% of the measuring: rates may be too low", noise);
     else if (noise >= 10)
         line("noise    others disturbed %.0f %% of the measuring, which was left out", noise);
-    if (m->cached) line("         Rates are from the cache; --remeasure measures again.");
+    if (m->cached && measured_here)
+        line("         Rates are from the cache; --remeasure measures again.");
 }
 
-static exit_code run(const args *a) {
-    hone_machine *m;
+/* ---- the command ---- */
+
+/* This machine. */
+static exit_code probe(const args *a, hone_machine **m) {
     hone_error err;
     progress p;
-    json j;
     char path[CACHE_PATH];
     hone_machine_options o;
     hone_machine_options_init(&o);
@@ -183,13 +187,48 @@ static exit_code run(const args *a) {
     o.progress_ctx = &p;
     catch_interrupt();
     progress_start(&p, "machine", NULL);
-    hone_status status = hone_machine_probe(&m, &o, &err);
+    hone_status status = hone_machine_probe(m, &o, &err);
     progress_end(&p);
-    if (status != HONE_OK) return fail_with(&err);
+    return status == HONE_OK ? EXIT_DONE : fail_with(&err);
+}
+
+/* The machine that a file describes. */
+static exit_code read_file(const args *a, hone_machine **m) {
+    static const char *const useless[] = {"--remeasure", "--cache", "--no-cache", "--output"};
+    hone_error err;
+    for (size_t i = 0; i < sizeof useless / sizeof *useless; i++) {
+        if (!has(a, useless[i])) continue;
+        complain("%s is for measuring; %s is only read", useless[i], a->argument[0]);
+        return EXIT_USAGE;
+    }
+    if (hone_machine_read(m, model_path(a->argument[0]), &err) == HONE_OK) return EXIT_DONE;
+    return fail_with(&err);
+}
+
+/* The object as --json prints it. */
+static exit_code write_file(const char *path, const json *j) {
+    FILE *to = fopen(path, "we");
+    bool written = to != NULL && fwrite(j->text, 1, j->bytes, to) == j->bytes;
+    if (to != NULL && fclose(to) != 0) written = false;
+    if (!written) complain("--output %s: %s", path, strerror(errno));
+    return written ? EXIT_DONE : EXIT_INPUT;
+}
+
+static exit_code run(const args *a) {
+    hone_machine *m;
+    json j;
+    const char *path = value_of(a, "--output"), *why = path != NULL ? unwritable(path) : NULL;
+    if (why != NULL) {
+        complain("--output %s: cannot be made (%s)", path, why);
+        return EXIT_INPUT;
+    }
+    exit_code code = a->n > 0 ? read_file(a, &m) : probe(a, &m);
+    if (code != EXIT_DONE) return code;
     results_begin(&j, a);
     found f = {.m = m};
     f.n = balances_of(m, f.balances);
     write_machine(&j, a, &f);
+    if (path != NULL) code = write_file(path, &j);
     if (!has(a, "--json")) {
         print_facts(m);
         line("%s", "");
@@ -197,17 +236,21 @@ static exit_code run(const args *a) {
         line("%s", "");
         print_bandwidths(m);
         line("%s", "");
-        print_close(m);
+        print_close(m, a->n == 0);
     }
     hone_machine_destroy(m);
-    return results_end(&j, a);
+    exit_code reported = results_end(&j, a);
+    return code == EXIT_DONE ? reported : code;
 }
 
 static const option_def options[] = {
+    {"--output", 'o', ">FILE", "write the result here: the machine, for hone machine FILE to read",
+     false, NULL},
     {"--remeasure", 0, NULL, "measure again, even if the cache has a measurement", false, NULL},
-    {"--cache", 0, "FILE", "where measurements are kept (default: ~/.cache/hone/machine.txt)",
+    {"--cache", 0, "<>FILE", "where measurements are kept (default: ~/.cache/hone/machine.txt)",
      false, NULL},
     {"--no-cache", 0, NULL, "neither read nor keep measurements", false, NULL},
+    OPTION_ON,
     OPTION_JSON,
     OPTION_REPORT,
     OPTION_QUIET,
@@ -216,10 +259,10 @@ static const option_def options[] = {
 
 const verb verb_machine = {
     .name = "machine",
-    .usage = "",
+    .usage = "[FILE]",
     .n_arguments = 0,
-    .most_arguments = 0,
-    .summary = "what this machine is, and its measured limits",
+    .most_arguments = 1,
+    .summary = "what this machine is, and its measured limits, or what a file says of another",
     .options = options,
     .run = run,
 };

@@ -5,16 +5,17 @@
 
 #include "cli.h"
 
-extern const verb verb_bench, verb_check, verb_cluster, verb_compare, verb_compress, verb_distill,
-    verb_eval, verb_factorize, verb_inspect, verb_kernels, verb_machine, verb_make, verb_ops,
-    verb_optimize, verb_package, verb_profile, verb_prune, verb_quantize, verb_replace, verb_report,
-    verb_run, verb_simplify, verb_train, verb_unpack;
+extern const verb verb_advise, verb_apply, verb_bench, verb_check, verb_cluster, verb_compare,
+    verb_compress, verb_distill, verb_embed, verb_eval, verb_factorize, verb_inspect, verb_kernels,
+    verb_machine, verb_make, verb_ops, verb_optimize, verb_package, verb_profile, verb_prune,
+    verb_quantize, verb_replace, verb_report, verb_run, verb_simplify, verb_train, verb_unpack;
 
 static const verb *const verbs[] = {
-    &verb_inspect,  &verb_check,  &verb_run,     &verb_bench,     &verb_profile, &verb_simplify,
-    &verb_quantize, &verb_prune,  &verb_cluster, &verb_factorize, &verb_replace, &verb_compress,
-    &verb_eval,     &verb_make,   &verb_train,   &verb_distill,   &verb_compare, &verb_optimize,
-    &verb_package,  &verb_unpack, &verb_report,  &verb_kernels,   &verb_machine, &verb_ops};
+    &verb_inspect,  &verb_check,   &verb_run,      &verb_bench,     &verb_profile, &verb_simplify,
+    &verb_quantize, &verb_prune,   &verb_cluster,  &verb_factorize, &verb_replace, &verb_compress,
+    &verb_apply,    &verb_embed,   &verb_eval,     &verb_make,      &verb_train,   &verb_distill,
+    &verb_compare,  &verb_advise,  &verb_optimize, &verb_package,   &verb_unpack,  &verb_report,
+    &verb_kernels,  &verb_machine, &verb_ops};
 enum { N_VERBS = sizeof verbs / sizeof *verbs };
 
 static void print_verbs(FILE *to) {
@@ -29,10 +30,10 @@ static void print_verbs(FILE *to) {
 static void print_help(const verb *v) {
     printf("usage: hone %s %s [options]\n\n%s\n\noptions:\n", v->name, v->usage, v->summary);
     for (const option_def *d = options_of(v); d->name != NULL; d++) {
-        char letter[] = "    ", left[64];
+        char letter[] = "    ", left[64 + SHOWN_ARG], arg[SHOWN_ARG];
         if (d->letter != 0) snprintf(letter, sizeof letter, "-%c, ", d->letter);
         snprintf(left, sizeof left, "%s%s%s%s", letter, d->name, d->arg != NULL ? " " : "",
-                 d->arg != NULL ? d->arg : "");
+                 shown_arg(d, arg));
         printf("  %-26s %s%s\n", left, d->help, d->many ? "; may be repeated" : "");
     }
     printf("  %-26s %s\n", "    --help", "this text");
@@ -78,7 +79,12 @@ static exit_code run(const verb *v, int n, char **words) {
         set_verbosity(has(&a, "--quiet"), has(&a, "--verbose"));
         note_old_names(&a);
         code = start_time_limit(&a) ? results_check(&a) : EXIT_USAGE;
-        if (code == EXIT_DONE) code = v->run(&a);
+        if (has(&a, "--program") && !has(&a, "--on")) {
+            complain("--program says what --on copies, which is not given");
+            code = EXIT_USAGE;
+        }
+        if (code == EXIT_DONE) code = check_overwriting(&a);
+        if (code == EXIT_DONE) code = has(&a, "--on") ? run_elsewhere(&a, n, words) : v->run(&a);
     }
     free(command);
     return code;

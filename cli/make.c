@@ -143,10 +143,6 @@ static exit_code read_output(const args *a, job *j) {
         complain("--output FILE says where the model goes; --text prints its description instead");
         return EXIT_USAGE;
     }
-    if (j->text != NULL && j->output != NULL && same_file(j->name, j->output)) {
-        complain("%s would overwrite the description", j->output);
-        return EXIT_USAGE;
-    }
     if (why == NULL) return EXIT_DONE;
     complain("%s: cannot be written (%s)", j->output, why);
     return EXIT_INPUT;
@@ -251,10 +247,10 @@ static exit_code run(const args *a) {
 }
 
 static const option_def options[] = {
-    {"--output", 'o', "FILE", "write the result here: the model", false, NULL},
+    {"--output", 'o', ">FILE", "write the result here: the model", false, NULL},
     {"--list", 0, NULL, "list the architectures that hone knows", false, NULL},
     {"--text", 0, NULL, "print the description instead of making the model", false, NULL},
-    {"--from", 0, "FILE", "make the model that this description says", false, NULL},
+    {"--from", 0, "<FILE", "make the model that this description says", false, NULL},
     {"--width", 0, "X", "multiply the channels or features by X", false, NULL},
     {"--depth", 0, "X", "multiply the number of blocks by X", false, NULL},
     {"--resolution", 0, "N", "rows and columns of the input image", false, NULL},

@@ -118,7 +118,7 @@ static void on_alarm(int signal_number) {
 
 bool start_time_limit(const args *a) {
     if (!has(a, "--time-limit")) return true;
-    if (!real_of(a, "--time-limit", 1e-3, 1e9, &time_limit)) return false;
+    if (!seconds_of(a, "--time-limit", &time_limit)) return false;
     struct sigaction action = {.sa_handler = on_alarm};
     sigaction(SIGALRM, &action, NULL);
     deadline = now() + time_limit;
@@ -168,9 +168,15 @@ void progress_start(progress *p, const char *what, const char *unit) {
 
 void progress_expect(progress *p, double seconds) { p->until = now() + seconds; }
 
+/* Whether someone sees bars: on a terminal, or on one of another machine, which tells how wide it is.
+ */
+static bool bar_seen(void) { return isatty(STDERR_FILENO) || getenv("HONE_PROGRESS") != NULL; }
+
 /* What there is room for on the terminal. */
 static int bar_columns(void) {
     struct winsize size;
+    const char *columns = getenv("HONE_PROGRESS");
+    if (columns != NULL && atoi(columns) > 0) return atoi(columns);
     return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
@@ -199,7 +205,7 @@ static void draw(const progress *p, double share, double rate, double left) {
 bool progress_step(void *ctx, int64_t done, int64_t total) {
     progress *p = ctx;
     double t = now(), took = t - p->begun;
-    if (quiet || !isatty(STDERR_FILENO) || t - p->shown < 0.1) return not_interrupted(NULL);
+    if (quiet || !bar_seen() || t - p->shown < 0.1) return not_interrupted(NULL);
     double share = total > 0 ? fmin(fmax((double)done / (double)total, 0), 1) : 0;
     double rate = took > 0 ? (double)done / took : 0;
     /* The first moments say nothing of the rest. */

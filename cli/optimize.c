@@ -11,8 +11,9 @@ typedef struct job {
     const args *a;
     hone_optimize_options o;
     hone_session_options session;
-    hone_dataset *data[3]; /* --data, --calibrate, --eval */
+    hone_dataset *data[3]; /* --data, --calibrate, --val */
     char *recipe;          /* the text of --recipe */
+    char *keep;            /* the folder of trained models, while the search goes on */
     outputs to;
     runtime_timer timer;  /* of --for */
     char unmeasured[300]; /* why there is none; "": there is, or it is for hone */
@@ -38,14 +39,24 @@ static bool read_options(job *j) {
     hone_optimize_options_init(o);
     if (!session_options(a, &j->session) || !drop_of(a, &o->max_drop, &o->max_drop_relative) ||
         !real_of(a, "--max-latency", 1e-6, 1e9, &o->max_latency_ms) ||
-        !real_of(a, "--time-budget", 1e-3, 1e9, &o->time_budget) ||
+        !seconds_of(a, "--time-budget", &o->time_budget) ||
+        !seconds_of(a, "--train-budget", &o->train_budget) ||
         !megabytes_of(a, "--max-size", &o->max_file_bytes) ||
         !megabytes_of(a, "--max-run-memory", &o->max_run_memory_bytes))
         return false;
-    if (has(a, "--max-drop") && !has(a, "--data") && !has(a, "--eval")) {
+    if (has(a, "--max-drop") && !has(a, "--data") && !has(a, "--val")) {
         complain("--max-drop wants samples to judge by: --data SPEC");
         return false;
     }
+    if (has(a, "--train-budget") && !has(a, "--data") && !has(a, "--calibrate")) {
+        complain("--train-budget wants samples to train on: --data SPEC");
+        return false;
+    }
+    if (has(a, "--augment") && !has(a, "--train-budget")) {
+        complain("--augment is for training: --train-budget TIME says how long that may take");
+        return false;
+    }
+    o->augment = value_of(a, "--augment");
     o->session = &j->session;
     o->seed = j->session.seed;
     o->metric = value_of(a, "--metric");
@@ -61,11 +72,17 @@ static bool read_options(job *j) {
     }
     j->to.model = to != NULL ? must(strdup(to)) : with_ending(a->argument[0], ".opt.onnx");
     j->to.recipe = with_ending(j->to.model, ".recipe");
+    j->keep = with_ending(j->to.model, ".trained");
+    if (o->train_budget > 0) o->keep = j->keep;
     j->to.report = has(a, "--report") ? must(strdup(value_of(a, "--report")))
                                       : with_ending(j->to.model, ".html");
-    if (!same_file(a->argument[0], j->to.model)) return true;
-    complain("%s is the model itself, which is not overwritten; name another with -o", j->to.model);
-    return false;
+    const char *const written[] = {j->to.model, j->to.report};
+    for (int i = 0; i < 2; i++) {
+        if (!is_read(a, written[i])) continue;
+        complain("%s would overwrite an input; name another with -o", written[i]);
+        return false;
+    }
+    return true;
 }
 
 /* Looked at before an hour of search goes for nothing. */
@@ -77,7 +94,7 @@ static exit_code check_output(const job *j) {
 }
 
 static exit_code open_data(job *j) {
-    static const char *const names[] = {"--data", "--calibrate", "--eval"};
+    static const char *const names[] = {"--data", "--calibrate", "--val"};
     hone_error err;
     for (int i = 0; i < 3; i++) {
         const char *spec = value_of(j->a, names[i]);
@@ -150,7 +167,7 @@ static exit_code save(job *j, const hone_optimization *o) {
 
 /* The command that does it again, or the one that looks closer at what was made; free it. */
 static char *command_of(const job *j, bool again) {
-    static const char *const given[] = {"--data", "--calibrate", "--eval"};
+    static const char *const given[] = {"--data", "--calibrate", "--val"};
     const char *words[12] = {j->a->argument[0]};
     int n = 1;
     if (again) {
@@ -168,7 +185,7 @@ static char *command_of(const job *j, bool again) {
     words[n++] = j->to.model;
     if (j->data[0] != NULL || j->data[2] != NULL) {
         words[n++] = "--data";
-        words[n++] = value_of(j->a, j->data[2] != NULL ? "--eval" : "--data");
+        words[n++] = value_of(j->a, j->data[2] != NULL ? "--val" : "--data");
     }
     return command_text("compare", n, words);
 }
@@ -249,6 +266,7 @@ static exit_code run(const args *a) {
     timer_end(&j.timer);
     for (int i = 0; i < 3; i++) hone_dataset_destroy(j.data[i]);
     free(j.recipe);
+    free(j.keep);
     free(j.to.model);
     free(j.to.recipe);
     free(j.to.report);
@@ -256,13 +274,14 @@ static exit_code run(const args *a) {
 }
 
 static const option_def options[] = {
-    {"--output", 'o', "FILE", "write the result here (default: MODEL.opt.onnx)", false, NULL},
+    {"--output", 'o', ">FILE", "write the result here (default: MODEL.opt.onnx)", false, NULL},
     {"--data", 'd', "SPEC", "samples to use: split to calibrate, to choose and to verify", false,
      NULL},
     {"--calibrate", 0, "SPEC", "samples to calibrate with, instead of a part of --data", false,
      NULL},
-    {"--eval", 0, "SPEC", "samples to choose and verify with, instead of a part of --data", false,
-     NULL},
+    {"--val", 0, "SPEC",
+     "samples to judge by: to choose and verify with, instead of a part of --data", false,
+     "--eval"},
     {"--metric", 'm', "NAME", "what to measure (default: what suits the model and data)", false,
      NULL},
     {"--max-drop", 0, "P", "the most accuracy that may be lost: 1% (default), 0.01, 1%rel", false,
@@ -282,7 +301,11 @@ static const option_def options[] = {
      NULL},
     {"--time-budget", 0, "S", "end the search after S seconds with the best model so far", false,
      NULL},
-    {"--recipe", 0, "FILE", "do again what a recipe says, without measuring", false, NULL},
+    {"--train-budget", 0, "TIME",
+     "also try models that are trained, pruned ones among them, for so long in all: 30m", false,
+     NULL},
+    {"--augment", 0, "LIST", "change samples: flip:crop=4, with --train-budget", false, NULL},
+    {"--recipe", 0, "<FILE", "do again what a recipe says, without measuring", false, NULL},
     OPTION_SEED,
     OPTION_THREADS,
     OPTION_RESERVE,

@@ -87,6 +87,23 @@ bool megabytes_of(const args *a, const char *name, int64_t *bytes) {
     return true;
 }
 
+bool seconds_of(const args *a, const char *name, double *seconds) {
+    static const char units[] = "smh";
+    const char *text = value_of(a, name), *unit;
+    char *end;
+    if (text == NULL) return true;
+    double x = strtod(text, &end);
+    bool given = *end != '\0' && end[1] == '\0' && (unit = strchr(units, *end)) != NULL;
+    for (ptrdiff_t i = 0; given && i < unit - units; i++) x *= 60;
+    if (end == text || (*end != '\0' && !given) || !(x >= 1e-3 && x <= 1e9)) {
+        complain("%s wants seconds from 0.001 to 1e9, or a time such as 30m or 2h, got '%s'", name,
+                 text);
+        return false;
+    }
+    *seconds = x;
+    return true;
+}
+
 /* What the machine or container allows; 0: not known. */
 static int64_t machine_memory(void) {
     hone_machine *m = NULL;
@@ -384,6 +401,14 @@ void has_no(const char *owner, const char *kind, const char *word, const char *c
 
 /* ---- the options of a verb ---- */
 
+const char *shown_arg(const option_def *d, char buf[SHOWN_ARG]) {
+    size_t n = 0;
+    for (const char *c = d->arg; c != NULL && *c != '\0' && n < SHOWN_ARG - 1; c++)
+        if (*c != '<' && *c != '>') buf[n++] = *c;
+    buf[n] = '\0';
+    return buf;
+}
+
 /* What follows the option of a parameter, for the help; NULL: it is a switch. */
 static const char *value_name(const hone_param_info *p) {
     const char *kind = p->kind;
@@ -392,7 +417,7 @@ static const char *value_name(const hone_param_info *p) {
     if (strcmp(kind, "flag") == 0) return NULL;
     if (strcmp(kind, "layer-count") == 0) return "PATTERN=N";
     if (strcmp(kind, "layer-number") == 0) return "PATTERN=X";
-    if (strcmp(kind, "file") == 0) return "FILE";
+    if (strcmp(kind, "file") == 0) return "<FILE";
     if (strcmp(kind, "count") == 0) return "N";
     return strcmp(kind, "number") == 0 ? "X" : "NAME";
 }
@@ -536,7 +561,8 @@ static bool read_option(args *a, int n_words, char **words, int *used) {
         value = words[1];
         *used = 2;
     }
-    if (value == NULL) complain("%s wants %s", d->name, d->arg);
+    char arg[SHOWN_ARG];
+    if (value == NULL) complain("%s wants %s", d->name, shown_arg(d, arg));
     return value != NULL && add_option(a, d, value, word, old ? (int)n : 0);
 }
 

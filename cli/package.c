@@ -60,10 +60,6 @@ static exit_code run(const args *a) {
         complain("--output FILE says where the package goes");
         return EXIT_USAGE;
     }
-    if (same_file(a->argument[0], output)) {
-        complain("%s would overwrite the input", output);
-        return EXIT_USAGE;
-    }
     hone_package_options_init(&o);
     o.fast = has(a, "--fast");
     if (has(a, "--ready")) o.ready = value_of(a, "--isa") != NULL ? value_of(a, "--isa") : "";
@@ -90,7 +86,7 @@ static exit_code run(const args *a) {
 }
 
 static const option_def options[] = {
-    {"--output", 'o', "FILE", "write the result here: the package", false, NULL},
+    {"--output", 'o', ">FILE", "write the result here: the package", false, NULL},
     {"--fast", 0, NULL, "leave tensors as they are unless that halves them: faster to load", false,
      NULL},
     {"--ready", 0, NULL,

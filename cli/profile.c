@@ -68,22 +68,26 @@ static bool read_options(job *j) {
 
 /* ---- measuring ---- */
 
-static exit_code probe(job *j) {
+exit_code probe_machine(hone_machine **m) {
     hone_error err;
     hone_machine_options o;
     progress p;
     char path[CACHE_PATH];
-    if (has(j->a, "--no-roofline") || j->machine != NULL) return EXIT_DONE;
     hone_machine_options_init(&o);
     o.cache = cache_file("machine.txt", path);
     o.progress = progress_step;
     o.progress_ctx = &p;
     progress_start(&p, "machine", NULL);
-    hone_status status = hone_machine_probe(&j->machine, &o, &err);
+    hone_status status = hone_machine_probe(m, &o, &err);
     progress_end(&p);
-    if (status != HONE_OK) return fail_with(&err);
+    return status == HONE_OK ? EXIT_DONE : fail_with(&err);
+}
+
+static exit_code probe(job *j) {
+    if (has(j->a, "--no-roofline") || j->machine != NULL) return EXIT_DONE;
+    exit_code code = probe_machine(&j->machine);
     j->o.machine = j->machine;
-    return EXIT_DONE;
+    return code;
 }
 
 static double now_ms(void) {
@@ -176,7 +180,7 @@ static exit_code measure(job *j, int number) {
     if (traced) recorder_listen(&j->spans);
     hone_profile_options how = j->o;
     progress bar;
-    how.samples = f->n_in > 0 && f->in[0].rank > 0 && f->in[0].dims[0] > 0 ? f->in[0].dims[0] : 1;
+    how.samples = batch_of(f);
     how.progress = progress_step;
     how.progress_ctx = &bar;
     progress_start(&bar, "profile", "runs");
@@ -242,11 +246,6 @@ static exit_code check_files(const args *a) {
             complain("%s %s: cannot be made (%s)", files[i], path, why);
             return EXIT_INPUT;
         }
-        for (int k = 0; path != NULL && k < a->n; k++)
-            if (same_file(path, a->argument[k])) {
-                complain("%s %s would overwrite the model", files[i], path);
-                return EXIT_USAGE;
-            }
     }
     return EXIT_DONE;
 }
@@ -303,9 +302,9 @@ static const option_def options[] = {
     {"--requests-per-day", 0, "N", "with --machine-price: machines needed and their cost", false,
      NULL},
     {"--machine-price", 0, "P", "price of a machine per month", false, NULL},
-    {"--trace", 0, "FILE", "write start-up, steps and memory as a Chrome trace (Perfetto)", false,
+    {"--trace", 0, ">FILE", "write start-up, steps and memory as a Chrome trace (Perfetto)", false,
      NULL},
-    {"--folded", 0, "FILE", "write start-up and steps as folded stacks, for flame graphs", false,
+    {"--folded", 0, ">FILE", "write start-up and steps as folded stacks, for flame graphs", false,
      NULL},
     OPTION_FILL,
     OPTION_DIM,
@@ -324,6 +323,7 @@ static const option_def options[] = {
     OPTION_TIME_LIMIT,
     OPTION_NO_SHARING,
     OPTION_NO_MMAP,
+    OPTION_ON,
     OPTION_JSON,
     OPTION_REPORT,
     OPTION_QUIET,

@@ -1,4 +1,4 @@
-/* What the files of hone profile share. */
+/* What the files of hone profile share, and with hone advise, which begins with a profile. */
 #ifndef CLI_PROFILE_H
 #define CLI_PROFILE_H
 
@@ -67,7 +67,13 @@ typedef struct plan {
     char evidence[2][160];
 } plan;
 
+/* The machine with its limits, from the cache of `hone machine` or measured. */
+exit_code probe_machine(hone_machine **m);
+
 /* ---- with a dataset (profile_data.c) ---- */
+
+/* Samples of a run: the first axis of its first input. */
+int64_t batch_of(const feed *f);
 
 /* Runs batches of the dataset of --data, if there is one, and tells their stages apart. */
 exit_code measure_stages(plan *p, int64_t batches);

@@ -46,11 +46,11 @@ static void sum_up(plan *p, const recorder *r, int64_t batches) {
     s->share = all > 0 ? s->inference_ms / all : 0;
 }
 
-/* Batches are as large as the one that was profiled. */
-static int64_t batch_of(const feed *f) {
+int64_t batch_of(const feed *f) {
     return f->n_in > 0 && f->in[0].rank > 0 && f->in[0].dims[0] > 0 ? f->in[0].dims[0] : 1;
 }
 
+/* Batches are as large as the one that was profiled. */
 exit_code measure_stages(plan *p, int64_t batches) {
     const char *spec = value_of(&p->a, "--data");
     hone_dataset *d = NULL;

@@ -97,14 +97,9 @@ static bool read_rules(job *j, bool *needs_data) {
 
 static bool read_paths(job *j) {
     const args *a = j->a;
-    const char *save = value_of(a, "--save-ranges");
     j->output = value_of(a, "--output");
     if (j->output == NULL)
         complain("--output FILE says where the quantized model goes");
-    else if (same_file(a->argument[0], j->output))
-        complain("%s would overwrite the input", j->output);
-    else if (save != NULL && (same_file(a->argument[0], save) || strcmp(j->output, save) == 0))
-        complain("%s would overwrite a model", save);
     else
         return true;
     return false;
@@ -543,7 +538,7 @@ static bool names_a_table(const option_def *d, const char *value) {
 }
 
 static const option_def options[] = {
-    {"--output", 'o', "FILE", "write the result here: the quantized model", false, NULL},
+    {"--output", 'o', ">FILE", "write the result here: the quantized model", false, NULL},
     {"--type", 0, "TYPE",
      "type of layers: int8 (default), int8-dynamic, int8-weights, int4, int4-dynamic, w4a8, w4a4, "
      "w2a8, f16, bf16, f32",
@@ -589,12 +584,12 @@ static const option_def options[] = {
      NULL},
     {"--integer-io", 0, NULL, "make inputs and outputs of the model integers too", false, NULL},
     {"--embeddings", 0, NULL, "quantize the tables that Gather reads, too", false, NULL},
-    {"--load-ranges", 0, "FILE", "read the ranges from this table instead of finding them", false,
+    {"--load-ranges", 0, "<FILE", "read the ranges from this table instead of finding them", false,
      "--ranges"},
-    {"--save-ranges", 0, "FILE", "write the ranges that were found", false, NULL},
+    {"--save-ranges", 0, ">FILE", "write the ranges that were found", false, NULL},
     {"--qat", 0, NULL, "train weights and scales on --data in the types they will have", false,
      NULL},
-    {"--val", 0, "SPEC", "samples to judge by after each epoch, with --qat", false, NULL},
+    {"--val", 0, "SPEC", "samples to judge by: after each epoch, with --qat", false, NULL},
     {"--epochs", 0, "N", "how often to go through the data, with --qat (default: 10)", false, NULL},
     {"--batch", 'b', "N", "samples per run, with --qat (default: 64)", false, NULL},
     {"--lr", 0, "R", "highest learning rate, with --qat (default: 0.002, of sgd 0.01)", false,
@@ -611,7 +606,7 @@ static const option_def options[] = {
      false, NULL},
     {"--temperature", 0, "T", "divide scores by it before they are compared (default: 3)", false,
      NULL},
-    {"--recipe", 0, "FILE", "do again what a recipe says, without measuring", false, NULL},
+    {"--recipe", 0, "<FILE", "do again what a recipe says, without measuring", false, NULL},
     OPTION_SEED,
     OPTION_THREADS,
     OPTION_ISA,

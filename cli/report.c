@@ -29,11 +29,6 @@ static exit_code run(const args *a) {
         complain("report wants --output FILE.html");
         return EXIT_USAGE;
     }
-    for (int i = 0; i < a->n; i++)
-        if (same_file(output, a->argument[i])) {
-            complain("the page would overwrite %s", a->argument[i]);
-            return EXIT_USAGE;
-        }
     for (int i = 0; i < a->n && code == EXIT_DONE; i++)
         if (!read_all(a->argument[i], &texts[i])) code = EXIT_INPUT;
     hone_report_options_init(&o);
@@ -47,7 +42,7 @@ static exit_code run(const args *a) {
 }
 
 static const option_def options[] = {
-    {"--output", 'o', "FILE.html", "write the result here: the page", false, NULL},
+    {"--output", 'o', ">FILE.html", "write the result here: the page", false, NULL},
     OPTION_QUIET,
     OPTION_VERBOSE,
     {0},

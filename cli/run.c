@@ -126,13 +126,6 @@ static char *file_name(const job *j, size_t i, const char *folder) {
     return path;
 }
 
-static bool is_input(const job *j, const char *path) {
-    bool input = same_file(path, j->a->argument[0]);
-    for (size_t k = 0; k < j->n_paths; k++)
-        input |= j->in_path[k] != NULL && same_file(path, j->in_path[k]);
-    return input;
-}
-
 /* Makes the folder and finds the files' names, before the model is run for nothing. */
 static exit_code place_outputs(job *j, const char *folder) {
     if (folder == NULL) return EXIT_DONE;
@@ -145,7 +138,7 @@ static exit_code place_outputs(job *j, const char *folder) {
     }
     for (size_t i = 0; i < j->feed.n_out; i++) {
         j->out_path[i] = file_name(j, i, folder);
-        if (!is_input(j, j->out_path[i])) continue;
+        if (!is_read(j->a, j->out_path[i])) continue;
         complain("output '%s' would overwrite the input %s", j->feed.out[i].name, j->out_path[i]);
         return EXIT_USAGE;
     }
@@ -156,9 +149,9 @@ static exit_code place_outputs(job *j, const char *folder) {
 static exit_code check_saving(const job *j) {
     const char *path = value_of(j->a, "--save-state");
     const char *why = path != NULL ? unwritable(path) : NULL;
-    if (path == NULL || (why == NULL && !is_input(j, path))) return EXIT_DONE;
-    complain("--save-state %s: %s", path, why != NULL ? why : "this would overwrite an input");
-    return why != NULL ? EXIT_INPUT : EXIT_USAGE;
+    if (why == NULL) return EXIT_DONE;
+    complain("--save-state %s: %s", path, why);
+    return EXIT_INPUT;
 }
 
 static hone_value_info info_of(const hone_value *v) {
@@ -262,15 +255,15 @@ static exit_code run(const args *a) {
 }
 
 static const option_def options[] = {
-    {"--in", 'i', "[NAME=]FILE", "an input from a .npy file; from a .npz file, inputs by name",
+    {"--in", 'i', "[NAME=]<FILE", "an input from a .npy file; from a .npz file, inputs by name",
      true, NULL},
-    {"--output", 'o', "DIR", "write the result here: a file NAME.npy per output", false, NULL},
+    {"--output", 'o', ">DIR", "write the result here: a file NAME.npy per output", false, NULL},
     OPTION_STATE,
     {"--over", 0, "INPUT[:AXIS]", "run one step for each slice of an input along an axis", true,
      NULL},
     {"--steps", 0, "N", "run N steps (default: one, or as many as --over has slices)", false, NULL},
-    {"--load-state", 0, "FILE", "begin with the state in a .npz file", false, NULL},
-    {"--save-state", 0, "FILE", "write the state after the last step to a .npz file", false, NULL},
+    {"--load-state", 0, "<FILE", "begin with the state in a .npz file", false, NULL},
+    {"--save-state", 0, ">FILE", "write the state after the last step to a .npz file", false, NULL},
     OPTION_FILL,
     OPTION_DIM,
     OPTION_SEED,
@@ -289,6 +282,7 @@ static const option_def options[] = {
     OPTION_TIME_LIMIT,
     OPTION_NO_SHARING,
     OPTION_NO_MMAP,
+    OPTION_ON,
     OPTION_JSON,
     OPTION_QUIET,
     OPTION_VERBOSE,

@@ -48,31 +48,6 @@ static const struct {
     {"--augment", "augment"},
 };
 
-static char *add(char *text, const char *more) {
-    size_t n = text != NULL ? strlen(text) : 0;
-    text = must(realloc(text, n + strlen(more) + 1));
-    strcpy(text + n, more);
-    return text;
-}
-
-/* Appends a word of a recipe: between ' where it holds what would end it. A value for layers says
- * which itself: name:PATTERN=N. */
-static char *add_word(char *text, const char *name, const char *value, bool for_layers) {
-    char *word = must(malloc(strlen(name) + strlen(value) + 2));
-    sprintf(word, for_layers ? "%s:%s" : value[0] != '\0' ? "%s=%s" : "%s", name, value);
-    text = add(text, " ");
-    if (strpbrk(word, " ;'\t") == NULL) {
-        text = add(text, word);
-    } else {
-        text = add(text, "'");
-        for (const char *at = word; *at != '\0'; at++)
-            text = add(text, *at == '\'' ? "''" : (char[]){*at, '\0'});
-        text = add(text, "'");
-    }
-    free(word);
-    return text;
-}
-
 /* A line of `train`, if --epochs asks for that. */
 static bool add_training(job *j) {
     const args *a = j->a;
@@ -83,12 +58,12 @@ static bool add_training(job *j) {
             return false;
         }
     if (!has(a, "--epochs")) return true;
-    j->recipe = add(j->recipe, "train");
+    j->recipe = recipe_add(j->recipe, "train");
     for (size_t i = 0; i < n; i++)
         if (has(a, of_training[i].option))
-            j->recipe = add_word(j->recipe, of_training[i].param,
-                                 value_of(a, of_training[i].option), false);
-    j->recipe = add(j->recipe, "\n");
+            j->recipe = recipe_add_word(j->recipe, of_training[i].param,
+                                        value_of(a, of_training[i].option), false);
+    j->recipe = recipe_add(j->recipe, "\n");
     return true;
 }
 
@@ -99,24 +74,16 @@ static bool write_recipe(job *j) {
     int64_t seed = 1;
     if (!number_of(a, "--seed", 0, INT64_MAX, &seed)) return false;
     snprintf(head, sizeof head, "hone recipe 2\nseed %lld\n", (long long)seed);
-    j->recipe = add(NULL, head);
+    j->recipe = recipe_add(NULL, head);
     if (has(a, "--samples")) {
         int64_t samples = 0;
         if (!number_of(a, "--samples", 0, INT64_MAX, &samples)) return false;
         snprintf(head, sizeof head, "samples %lld\n", (long long)samples);
-        j->recipe = add(j->recipe, head);
+        j->recipe = recipe_add(j->recipe, head);
     }
-    j->recipe = add(j->recipe, a->verb->transform);
-    for (const option_def *d = options_of(a->verb); d->name != NULL; d++) {
-        bool own = true;
-        for (const option_def *o = a->verb->options; o->name != NULL; o++)
-            own = own && strcmp(o->name, d->name) != 0;
-        for (int k = 0; own && value_at(a, d->name, k) != NULL; k++)
-            j->recipe = add_word(j->recipe, d->name + 2, value_at(a, d->name, k), d->many);
-    }
-    j->recipe = add(j->recipe, "\n");
+    j->recipe = recipe_add_options(j->recipe, a);
     if (!add_training(j)) return false;
-    if (has(a, "--sparse-initializers")) j->recipe = add(j->recipe, "sparse_form\n");
+    if (has(a, "--sparse-initializers")) j->recipe = recipe_add(j->recipe, "sparse_form\n");
     return true;
 }
 
@@ -126,8 +93,6 @@ static bool read_options(job *j) {
     j->spec = value_of(a, "--data");
     if (j->output == NULL && !has(a, "--scan"))
         complain("--output FILE says where the smaller model goes");
-    else if (j->output != NULL && same_file(a->argument[0], j->output))
-        complain("%s would overwrite the input", j->output);
     else if (j->output == NULL && has(a, "--epochs"))
         complain("--epochs trains what is left: --output FILE says where it goes");
     else if (has(a, "--epochs") && j->spec == NULL)
@@ -446,11 +411,11 @@ static exit_code run(const args *a) {
 }
 
 static const option_def options[] = {
-    {"--output", 'o', "FILE", "write the result here: the smaller model", false, NULL},
+    {"--output", 'o', ">FILE", "write the result here: the smaller model", false, NULL},
     {"--data", 'd', "SPEC", "samples to use: to look at and to train on, KIND:PATH[,key=value...]",
      false, NULL},
     {"--samples", 0, "N", "how many samples to look at (default: 512; 0: all)", false, NULL},
-    {"--val", 0, "SPEC", "samples to judge by after each epoch, and with --max-drop", false, NULL},
+    {"--val", 0, "SPEC", "samples to judge by: after each epoch, and with --max-drop", false, NULL},
     {"--epochs", 0, "N", "how often to go through the data, to train what is left", false, NULL},
     {"--batch", 'b', "N", "samples per run, with --epochs (default: 64)", false, NULL},
     {"--lr", 0, "R", "highest learning rate, with --epochs (default: 0.002, of sgd 0.01)", false,

@@ -79,8 +79,6 @@ static bool read_paths(const args *a, job *j) {
     j->output = value_of(a, "--output");
     if (j->output == NULL)
         complain("--output FILE says where the simplified model goes");
-    else if (same_file(j->input, j->output))
-        complain("%s would overwrite the input", j->output);
     else
         return true;
     return false;
@@ -196,7 +194,7 @@ static exit_code run(const args *a) {
 }
 
 static const option_def options[] = {
-    {"--output", 'o', "FILE", "write the result here: the simplified model", false, NULL},
+    {"--output", 'o', ">FILE", "write the result here: the simplified model", false, NULL},
     {"--level", 'l', "0..3", "how much to simplify (default: 3)", false, NULL},
     {"--without", 0, "PASS,...", "leave out these graph passes", false, "--disable"},
     {"--stop-after", 0, "PASS", "stop after the first run of this pass", false, NULL},

@@ -76,8 +76,6 @@ static bool read_paths(const args *a, job *j) {
         complain(
             "distill wants TEACHER and STUDENT, --student width=0.5 to make one, or --self 0.999 "
             "to teach the student by averages of itself");
-    else if (same_file(j->input, j->output) || same_file(a->argument[0], j->output))
-        complain("%s would overwrite the input", j->output);
     else if (value_of(a, "--data") == NULL)
         complain("%s wants --data KIND:PATH, for example --data synthetic:digits", a->verb->name);
     else if (keep != NULL && strcmp(keep, "last") != 0 && strcmp(keep, "best") != 0)
@@ -525,8 +523,8 @@ static exit_code run(const args *a) {
 #define TRAINING_OPTIONS                                                                             \
     {"--data", 'd', "SPEC", "samples to use, with labels or targets: KIND:PATH[,key=value...]",      \
      false,    NULL},                                                                                \
-        {"--val", 0, "SPEC", "samples to judge by after each epoch", false, NULL},                   \
-        {"--output", 'o', "FILE", "write the result here: the trained model", false, NULL},          \
+        {"--val", 0, "SPEC", "samples to judge by: after each epoch", false, NULL},                  \
+        {"--output", 'o', ">FILE", "write the result here: the trained model", false, NULL},         \
         {"--epochs", 0, "N", "how often to go through the data (default: 10)", false, NULL},         \
         {"--batch", 'b', "N", "samples per run (default: 64)", false, NULL},                         \
         {"--parts",                                                                                  \
@@ -574,14 +572,14 @@ static exit_code run(const args *a) {
          "leave the statistics of BatchNormalization alone",                                         \
          false,                                                                                      \
          NULL},                                                                                      \
-        {"--checkpoint", 0, "DIR", "save here after each epoch, and on Ctrl-C", false, NULL},        \
+        {"--checkpoint", 0, "<>DIR", "save here after each epoch, and on Ctrl-C", false, NULL},      \
         {"--save-every", 0, "STEPS", "save within an epoch, too", false, NULL},                      \
         {"--resume", 0, NULL, "go on from what --checkpoint DIR holds", false, NULL},                \
         {"--keep", 0,   "WHICH", "write the best model on --val (default with it), or the last",     \
          false,    NULL},                                                                            \
         {"--patience", 0,   "EPOCHS", "stop when --val has not become better for so long",           \
          false,        NULL},                                                                        \
-        {"--tensorboard", 0, "DIR", "write event files of TensorBoard here", false, NULL},           \
+        {"--tensorboard", 0, ">DIR", "write event files of TensorBoard here", false, NULL},          \
         OPTION_PRECISION, OPTION_SEED, OPTION_THREADS, OPTION_RESERVE, OPTION_ISA, OPTION_BACKEND,   \
         OPTION_MAX_MEMORY, OPTION_TIME_LIMIT, OPTION_NO_MMAP, OPTION_JSON, OPTION_REPORT,            \
         OPTION_QUIET, OPTION_VERBOSE

@@ -17,10 +17,6 @@ static exit_code run(const args *a) {
         complain("--output FILE says where the model goes");
         return EXIT_USAGE;
     }
-    if (same_file(a->argument[0], output)) {
-        complain("%s would overwrite the input", output);
-        return EXIT_USAGE;
-    }
     hone_status status = hone_package_inspect(&p, path, &err);
     if (status != HONE_OK) {
         name_standard_input(err.text);
@@ -44,7 +40,7 @@ static exit_code run(const args *a) {
 }
 
 static const option_def options[] = {
-    {"--output", 'o', "FILE", "write the result here: the ONNX model that was packaged", false,
+    {"--output", 'o', ">FILE", "write the result here: the ONNX model that was packaged", false,
      NULL},
     OPTION_TIME_LIMIT,
     OPTION_JSON,

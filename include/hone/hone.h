@@ -1,9 +1,9 @@
 /* hone.h: the public C API of hone.
  *
  * Read it top to bottom: status and errors, data types, values, models, sessions, datasets,
- * comparisons, quantization, the machine, profiles, optimizing. The shortest program loads a model
- * (hone_model_load), makes a session of it (hone_session_create) and runs it (hone_session_run);
- * examples/ has some.
+ * comparisons, quantization, the machine, profiles, optimizing, advice. The shortest program loads a
+ * model (hone_model_load), makes a session of it (hone_session_create) and runs it
+ * (hone_session_run); examples/ has some.
  *
  * Conventions
  *   Failing    A function that can fail returns a hone_status and takes a `hone_error *`, which may
@@ -219,6 +219,12 @@ HONE_API hone_status hone_model_load_memory(hone_model **out, const void *data, 
 HONE_API hone_status hone_model_load_text(hone_model **out, const char *text, hone_error *err);
 /* Sessions made from the model keep what they need of it. */
 HONE_API void hone_model_destroy(hone_model *model);
+/* The files of external data that the ONNX file at `path` names, for who copies a model: calls
+ * `found` for each tensor with the location of its file, which is in the model's folder; several
+ * tensors may share one. Packages and files without external data have none. */
+HONE_API hone_status hone_model_files(const char *path,
+                                      void (*found)(void *ctx, const char *location), void *ctx,
+                                      hone_error *err);
 
 typedef struct hone_save_options {
     uint32_t size;
@@ -731,6 +737,13 @@ HONE_API const char *hone_session_state(const hone_session *session, size_t i, c
 typedef struct hone_dataset hone_dataset;
 /* spec: "KIND:PATH[,key=value...]"; docs/data.md lists kinds and keys. */
 HONE_API hone_status hone_dataset_open(hone_dataset **out, const char *spec, hone_error *err);
+/* The same line with other paths, for who copies a dataset: `place` is called with each file or folder
+ * that it names and returns the path that takes its place, or NULL, which ends the call with
+ * HONE_E_LIMIT. What lies in a folder that is named goes with it; @FILE becomes its text. Nothing is
+ * opened but that FILE. Free the text with hone_free. */
+HONE_API hone_status hone_dataset_moved(char **text, const char *spec,
+                                        const char *(*place)(void *ctx, const char *path),
+                                        void *ctx, hone_error *err);
 HONE_API void hone_dataset_destroy(hone_dataset *dataset);
 HONE_API int64_t hone_dataset_count(const hone_dataset *dataset);
 HONE_API bool hone_dataset_has_labels(const hone_dataset *dataset);
@@ -1214,13 +1227,13 @@ typedef struct hone_transform_result {
 /* What a transform of the stage "shrink" did to a layer, or why it left it alone. What it put in the
  * layer's place are nodes whose names begin with LAYER/. */
 typedef struct hone_shrunk_layer {
-    const char *transform; /* "prune" ... */
-    const char *layer, *op;
-    const char *what;    /* "12 of 16 channels left"; NULL: it was left alone */
-    const char *why_not; /* NULL: it was not left alone */
-    int64_t weights;     /* elements of its weight before */
-    int64_t kept;        /* of those and what came in their place, how many are not zero */
-    double error;        /* of its outputs on the samples: noise by signal; NaN: not known */
+    const char *transform;  /* "prune" ... */
+    const char *layer, *op; /* of "embed": the part ("mean"), and the operator that does it */
+    const char *what;       /* "12 of 16 channels left"; NULL: it was left alone */
+    const char *why_not;    /* of "embed": why not in weights. NULL: it was not left alone */
+    int64_t weights;        /* elements of its weight before; 0: a node of "embed" */
+    int64_t kept;           /* of those and what came in their place, how many are not zero */
+    double error;           /* of its outputs on the samples: noise by signal; NaN: not known */
 } hone_shrunk_layer;
 
 /* A stage of long work, and the time that it took. */
@@ -1253,7 +1266,7 @@ typedef struct hone_quantization {
     const hone_transform_result *transforms;
     size_t n_stages; /* where the time went, in the order they began */
     const hone_stage *stages;
-    size_t n_changes; /* of transforms of the stage "shrink", in the order they were made */
+    size_t n_changes; /* of the stage "shrink" and of "embed", in the order they were made */
     const hone_shrunk_layer *changes;
     /* What pruning one layer at a time does to the model, by `prune` with `scan` or `max-drop`. A row
      * for each layer, a column for each share of its weights that goes. */
@@ -1531,6 +1544,10 @@ HONE_INLINE hone_status hone_machine_probe(hone_machine **out, const hone_machin
 HONE_API void hone_machine_destroy(hone_machine *machine);
 /* Describes the machine without measuring: there are no peaks, bandwidths and GPUs. */
 HONE_INLINE hone_status hone_machine_look(hone_machine **out, hone_error *err);
+/* Another machine, from a file that `hone machine -o` wrote there. HONE_E_FORMAT: the file is
+ * damaged, or a key that it must have is missing or not plausible; HONE_E_UNSUPPORTED: hone was built
+ * without libjansson, which reads it. */
+HONE_INLINE hone_status hone_machine_read(hone_machine **out, const char *path, hone_error *err);
 
 /* ---- profiles: where runs spend their time, and what the machine would allow ---- */
 
@@ -1711,6 +1728,15 @@ typedef struct hone_optimize_options {
      * the time the search will still take; NaN: unknown. k and n are 0 when the choice begins. May
      * be NULL. */
     void (*candidate)(void *ctx, int k, int n, double seconds_left);
+    /* Seconds that may go into models that are trained: pruned ones, ones of lower rank, and
+     * quantized ones that learn to bear it. They learn from the samples of data that no model is
+     * chosen or verified by, and from what the original answers. 0: none is trained. */
+    double train_budget;
+    const char *augment; /* changes to samples while training, as in hone_train_options; or NULL */
+    /* A folder to keep trained models in until the search is over; or NULL. A search that was ended
+     * before takes them from there instead of training again. It is made if it is missing, and is
+     * removed at the end if nothing else is in it. */
+    const char *keep;
 } hone_optimize_options;
 HONE_INLINE void hone_optimize_options_init(hone_optimize_options *o);
 
@@ -1723,6 +1749,114 @@ HONE_INLINE void hone_optimize_options_init(hone_optimize_options *o);
 HONE_INLINE hone_status hone_optimize(hone_model *model, const hone_optimize_options *options,
                                       hone_optimization **out, hone_error *err);
 HONE_API void hone_optimization_destroy(hone_optimization *optimization);
+
+/* ---- advice: what to do to a model, and in which order ---- */
+
+/* A part of the decision tree of a device. */
+typedef struct hone_advice_branch {
+    const char *question; /* "": the branch is always taken */
+    const char *answer;   /* "yes", "no", "always" */
+    const char *evidence;
+    bool taken;
+} hone_advice_branch;
+
+/* A remedy of the tree. Numbers that are not known are NaN, texts NULL. */
+typedef struct hone_advice_remedy {
+    const char *name;
+    size_t branch;     /* its index */
+    const char *state; /* "planned"; "done": it is in effect; "left out"; "if needed": behind
+                          another; "not needed": what is wanted is met before it; "not reached":
+                          its branch is not taken */
+    const char *why;   /* the reason for the state, or what the gain comes from */
+    int rank;          /* its place in the plan, from 1 on; 0: it is not planned */
+    /* Expected of this model on that machine. The first three: of the remedy alone. */
+    double speed;       /* how many times as fast a run becomes */
+    double throughput;  /* how many times as many samples per second */
+    double smaller;     /* how many times as small the file becomes */
+    double then_ms;     /* a run, with the remedies planned before it */
+    const char *guides; /* what practitioners' guides tell people to expect; "": nothing */
+    const char *effort; /* the time it takes to do */
+    const char *data;   /* the data it needs */
+    bool training;      /* it needs training */
+    const char *risk;
+    const char *command; /* that does it; NULL: none of hone's */
+} hone_advice_remedy;
+
+/* A sign of trouble, and what guides advise where it shows. */
+typedef struct hone_advice_symptom {
+    const char *kind, *sign;
+    const char *answer; /* "yes", "no", "not known" */
+    const char *evidence, *remedies;
+} hone_advice_symptom;
+
+typedef struct hone_advice {
+    uint32_t size;
+    const char *target;   /* the device */
+    const char *machine;  /* whose limits the plan is made from */
+    bool typical;         /* its figures are typical of the device; false: measured */
+    bool measured;        /* times are those of the profile; false: worked out from counts */
+    const char *strategy; /* of guides for the device: "8 bits, channel pruning, NHWC, int8" */
+    const char *wanted;   /* "33 ms a run"; "": nothing was asked for */
+    double run_ms;        /* of the model on that machine */
+    double roof_share;    /* of its roof that it reaches */
+    double here_ms;       /* of the profile; NaN: there is none */
+    double compute_share, memory_share, overhead_share; /* of the time, by what binds it */
+    const char *bottleneck; /* "compute-bound", "memory-bound", "overhead-bound"; "not known" */
+    const char *evidence;   /* for it */
+    const char *bottleneck_remedies; /* that guides have for it */
+    bool stop;                       /* nothing is to be done */
+    const char *verdict;             /* one line */
+    size_t n_stops;                  /* reasons to stop or not to start */
+    const hone_verdict *stops;       /* answers: "stop", "go on", "not known" */
+    size_t n_branches;
+    const hone_advice_branch *branches;
+    size_t n_remedies; /* in the order of the tree */
+    const hone_advice_remedy *remedies;
+    size_t n_symptoms;
+    const hone_advice_symptom *symptoms;
+    size_t n_refused; /* "NAME: why": what is no remedy for the device */
+    const char *const *refused;
+    void *owner;
+} hone_advice;
+
+typedef struct hone_advise_options {
+    uint32_t size;
+    const char *target; /* "cpu" (the default), "edge_arm", "embedded_mcu", "mobile_npu" or
+                           "nvidia_gpu" */
+    const char *use;    /* "video", "search", "voice", "recommendation", "online", "batch", "edge":
+                           limits that are usual for it; NULL: none */
+    const hone_profile *profile; /* of the model on this machine; NULL: its counts alone are used */
+    /* The machine that is planned for. NULL: typical figures of the target. */
+    const hone_machine *machine;
+    bool here;     /* profile is of that machine */
+    size_t n_dims; /* sizes of symbols, as for hone_model_inspect */
+    const hone_dim_value *dims;
+    /* What is wanted; 0: nothing of the kind. A limit that is given counts instead of that of use. */
+    double max_latency_ms;
+    int64_t max_file_bytes, max_run_memory_bytes;
+    double max_drop; /* that the metric may lose; default: -1, not given */
+    bool max_drop_relative;
+    double requests_per_day, machine_price;
+    int64_t
+        run_bytes; /* that a run takes, as hone_session_memory has them; 0: they are estimated */
+    double inference_ms, outside_ms; /* of a batch, as a profile of data tells them apart; default:
+                                        -1, not known */
+    bool has_data;                   /* there are samples */
+    /* Words that stand in commands, as a shell takes them. By default MODEL, the same for names of
+     * outputs, to which endings are added, and DATA. */
+    const char *model_word, *output_word, *data_word;
+} hone_advise_options;
+HONE_INLINE void hone_advise_options_init(hone_advise_options *o);
+
+/* Says what to do to make a model faster or smaller on a device, the gentlest remedy first. Nothing
+ * is run. HONE_E_ARG: there is no such target or use; the message lists those there are. options
+ * may be NULL. */
+HONE_INLINE hone_status hone_advise(hone_model *model, const hone_advise_options *options,
+                                    hone_advice **out, hone_error *err);
+HONE_API void hone_advice_destroy(hone_advice *advice);
+/* The name of target i, and of use i with what it stands for; NULL: there are not so many. */
+HONE_API const char *hone_advise_target(size_t i);
+HONE_API const char *hone_advise_use(size_t i, const char **what);
 
 /* ---- training ---- */
 

@@ -91,7 +91,11 @@
     X(package_tensor)       \
     X(package_code)         \
     X(package)              \
-    X(package_ready)
+    X(package_ready)        \
+    X(advice_branch)        \
+    X(advice_remedy)        \
+    X(advice_symptom)       \
+    X(advice)
 
 typedef struct hone_layout {
     uint32_t size;
@@ -240,6 +244,8 @@ HONE_API hone_status hone_machine_probe_sized(hone_machine **out,
                                               const hone_layout *caller, hone_error *err);
 HONE_API hone_status hone_machine_look_sized(hone_machine **out, const hone_layout *caller,
                                              hone_error *err);
+HONE_API hone_status hone_machine_read_sized(hone_machine **out, const char *path,
+                                             const hone_layout *caller, hone_error *err);
 HONE_API hone_status hone_profile_create_sized(hone_profile **out, hone_session *session,
                                                size_t n_in, const hone_value *in, size_t n_out,
                                                hone_value *outputs,
@@ -271,6 +277,10 @@ HONE_API void hone_qat_options_init_sized(hone_qat_options *o, size_t size);
 HONE_API void hone_machine_options_init_sized(hone_machine_options *o, size_t size);
 HONE_API void hone_profile_options_init_sized(hone_profile_options *o, size_t size);
 HONE_API void hone_optimize_options_init_sized(hone_optimize_options *o, size_t size);
+HONE_API hone_status hone_advise_sized(hone_model *model, const hone_advise_options *options,
+                                       hone_advice **out, const hone_layout *caller,
+                                       hone_error *err);
+HONE_API void hone_advise_options_init_sized(hone_advise_options *o, size_t size);
 HONE_API void hone_report_options_init_sized(hone_report_options *o, size_t size);
 HONE_API void hone_make_options_init_sized(hone_make_options *o, size_t size);
 
@@ -473,6 +483,9 @@ HONE_INLINE hone_status hone_machine_probe(hone_machine **out, const hone_machin
 HONE_INLINE hone_status hone_machine_look(hone_machine **out, hone_error *err) {
     return hone_machine_look_sized(out, hone_layout_here(), err);
 }
+HONE_INLINE hone_status hone_machine_read(hone_machine **out, const char *path, hone_error *err) {
+    return hone_machine_read_sized(out, path, hone_layout_here(), err);
+}
 HONE_INLINE hone_status hone_profile_create(hone_profile **out, hone_session *session, size_t n_in,
                                             const hone_value *in, size_t n_out, hone_value *outputs,
                                             const hone_profile_options *options, hone_error *err) {
@@ -482,6 +495,10 @@ HONE_INLINE hone_status hone_profile_create(hone_profile **out, hone_session *se
 HONE_INLINE hone_status hone_optimize(hone_model *model, const hone_optimize_options *options,
                                       hone_optimization **out, hone_error *err) {
     return hone_optimize_sized(model, options, out, hone_layout_here(), err);
+}
+HONE_INLINE hone_status hone_advise(hone_model *model, const hone_advise_options *options,
+                                    hone_advice **out, hone_error *err) {
+    return hone_advise_sized(model, options, out, hone_layout_here(), err);
 }
 HONE_INLINE void hone_trainer_at(const hone_trainer *trainer, hone_train_place *out) {
     hone_trainer_at_sized(trainer, out, hone_layout_here());
@@ -539,6 +556,9 @@ HONE_INLINE void hone_profile_options_init(hone_profile_options *o) {
 }
 HONE_INLINE void hone_optimize_options_init(hone_optimize_options *o) {
     hone_optimize_options_init_sized(o, sizeof *o);
+}
+HONE_INLINE void hone_advise_options_init(hone_advise_options *o) {
+    hone_advise_options_init_sized(o, sizeof *o);
 }
 HONE_INLINE void hone_report_options_init(hone_report_options *o) {
     hone_report_options_init_sized(o, sizeof *o);

@@ -4,6 +4,9 @@
 
 #define HEAD "hone recipe 2; samples 0; simplify; "
 #define INT8 "quantize type=int8 embeddings ranges="
+/* What is trained looks at some of the samples it is trained on. How long it is trained, and by what
+ * goal, is settled when its turn comes. */
+#define TRAINED "hone recipe 2; samples 512; simplify; "
 
 /* clang-format off */
 static const hn_candidate candidates[] = {
@@ -41,6 +44,22 @@ static const hn_candidate candidates[] = {
      HEAD "gptq; quantize type=int4 embeddings", false},
     {"int4-dynamic", "weights in 4 bits, a scale for 64 of them, activations by their range in each run", "int4 dynamic", HN_WHEN_ALWAYS,
      HEAD "gptq; quantize type=int4-dynamic embeddings", false},
+    {"int8-qat", "int8, trained with its numbers rounded", "int8 helpers", HN_WHEN_TRAINED_BROKEN,
+     TRAINED "qat; " INT8 "percentile", false},
+    {"channels-30", "30 % of the channels gone, trained, then int8", "prune channels", HN_WHEN_TRAINED,
+     TRAINED "prune kind=channels sparsity=0.3 compensate; train; " INT8 "percentile", false},
+    {"blocks-60", "blocks gone until 60 % of the multiply-accumulates are left, trained, then int8", "prune channels", HN_WHEN_TRAINED,
+     TRAINED "prune kind=residuals max-macs=60%; train; " INT8 "percentile", false},
+    {"heads-25", "25 % of the attention heads gone, trained, then int8", "prune channels", HN_WHEN_TRAINED,
+     TRAINED "prune kind=heads sparsity=0.25 compensate; train; " INT8 "percentile", false},
+    {"channels-50", "half of the channels gone, trained, then int8", "prune channels", HN_WHEN_TRAINED,
+     TRAINED "prune kind=channels sparsity=0.5 compensate; train; " INT8 "percentile", false},
+    {"sparse-80", "80 % of the weights 0, trained, then int8", "prune weights", HN_WHEN_TRAINED,
+     TRAINED "prune sparsity=0.8 scope=global; train; " INT8 "percentile", false},
+    {"low-rank", "layers of lower rank, trained, then int8", "low rank", HN_WHEN_TRAINED,
+     TRAINED "factorize energy=0.9; train; " INT8 "percentile", false},
+    {"w4a8-qat", "weights in 4 bits and activations in 8, trained with their numbers rounded", "int4 dynamic", HN_WHEN_TRAINED,
+     TRAINED "qat; quantize type=w4a8 embeddings ranges=percentile", false},
 };
 /* clang-format on */
 

@@ -16,12 +16,11 @@
 /* ---- what the parts share ---- */
 
 const char *hn_search_text(hn_search_state *s, const char *format, ...) {
-    char line[1024];
     va_list args;
     va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
+    const char *text = hn_arena_vformat(s->arena, format, args);
     va_end(args);
-    return hn_arena_strdup(s->arena, line);
+    return text;
 }
 
 void hn_search_doing(hn_search_state *s, const char *name, const char *what) {
@@ -110,7 +109,9 @@ static const char *reason_to_leave(const hn_search_state *s, const hn_candidate 
     }
     if ((hn_compress_needs_data(p, r) || p->mix.n_types > 0) && s->parts.calibrate == NULL)
         return "it needs samples to calibrate with";
-    if (c->when == HN_WHEN_BROKEN && !s->broken) return "int8 needs no help";
+    if (hn_candidate_trains(c) && s->parts.train == NULL) return "there are no samples to train on";
+    bool helps = c->when == HN_WHEN_BROKEN || c->when == HN_WHEN_TRAINED_BROKEN;
+    if (helps && !s->broken) return "int8 needs no help";
     if (c->when == HN_WHEN_7_BITS_GAIN) {
         if (hn_search_by_rule(s) || !hn_isa_facts_of(s->o.how.engine.isa)->likes_7_bits)
             return "this CPU multiplies weights of 8 bits as fast";
@@ -145,7 +146,8 @@ static void tell_candidate(const hn_search_state *s, int at) {
     const hn_candidate *c;
     hn_error own;
     if (s->o.candidate == NULL) return;
-    for (int i = at; (c = hn_candidate_at(i)) != NULL; i++) left += look_at(s, c, &own) == NULL;
+    for (int i = at; (c = hn_candidate_at(i)) != NULL; i++)
+        left += look_at(s, c, &own) == NULL && (s->o.train_budget > 0 || !hn_candidate_trains(c));
     for (int i = 1; i < s->n; i++) seconds += s->rows[i].seconds;
     double expected = tried > 0 ? seconds / tried * left : NAN;
     if (s->o.time_budget > 0)
@@ -153,10 +155,27 @@ static void tell_candidate(const hn_search_state *s, int at) {
     s->o.candidate(s->o.progress_ctx, tried + 1, tried + left, expected);
 }
 
+static bool has_what_was_asked(const hn_search_state *s) {
+    return hn_search_has_limit(s) && s->trials[s->n - 1].passed &&
+           hn_search_within(s, &s->rows[s->n - 1]);
+}
+
+/* Candidates from this one on that would be trained by what is known now. */
+static int count_trained(const hn_search_state *s, int at) {
+    const hn_candidate *c;
+    hn_error own;
+    int n = 0;
+    for (int i = at; (c = hn_candidate_at(i)) != NULL; i++)
+        n += hn_candidate_trains(c) && look_at(s, c, &own) == NULL;
+    return n;
+}
+
 static hone_status try_all(hn_search_state *s, hn_error *err) {
     const hn_candidate *c;
-    for (int i = 0; (c = hn_candidate_at(i)) != NULL; i++) {
+    bool enough = false;
+    for (int i = 0; !enough && (c = hn_candidate_at(i)) != NULL; i++) {
         hn_error own;
+        if (hn_candidate_trains(c) && s->o.train_budget <= 0) continue;
         const char *why =
             goes_on(s, true, c->name) ? look_at(s, c, &own) : "the search ended before it";
         if (why != NULL) {
@@ -164,10 +183,15 @@ static hone_status try_all(hn_search_state *s, hn_error *err) {
             continue;
         }
         tell_candidate(s, i);
+        s->to_train = count_trained(s, i);
         HN_TRY(hn_trial_run(s, c, err));
-        if (hn_search_has_limit(s) && s->trials[s->n - 1].passed &&
-            hn_search_within(s, &s->rows[s->n - 1]))
-            break;
+        enough = has_what_was_asked(s);
+    }
+    if (!enough && s->o.train_budget <= 0 && s->out->checked)
+        HN_TRY(leave_out(s, "trained models", "no time was given to train them", err));
+    for (int i; !enough && goes_on(s, true, "training") && (i = hn_trained_next(s)) > 0;) {
+        HN_TRY(hn_trial_train_longer(s, i, err));
+        enough = has_what_was_asked(s);
     }
     return HONE_OK;
 }
@@ -232,6 +256,15 @@ int hn_search_best(const hn_search_state *s, bool within) {
             s->rows[i].file_bytes < s->rows[best].file_bytes)
             best = i;
     return best;
+}
+
+bool hn_search_would_win(const hn_search_state *s, const hone_optimize_row *r) {
+    int best = hn_search_best(s, hn_search_has_limit(s));
+    const hone_optimize_row *b = &s->rows[best];
+    if (best == 0) return true;
+    if (hn_search_by_rule(s)) return r->file_bytes < b->file_bytes;
+    double speed = r->speed * (1 + r->doubt);
+    return speed > b->speed || (speed >= AS_FAST * b->speed && r->file_bytes < b->file_bytes);
 }
 
 /* All were timed beside the original, but one after the other, and the machine may have been
@@ -580,6 +613,7 @@ hone_status hn_search(hone_optimization *out, hn_model **chosen, hn_model *m,
         mark_front(s);
         status = out->verdict != NULL ? HONE_OK : HN_NOMEM(err);
     }
+    if (status == HONE_OK && !hn_search_is_cut_short(s)) hn_kept_remove(s);
     out->rows = s->rows;
     out->n_rows = (size_t)s->n;
     out->left_out = s->left_out;
@@ -602,13 +636,28 @@ static bool on_replay(void *ctx, const char *what, int64_t done, int64_t total) 
     return !t->stopped;
 }
 
+/* The samples that a recipe was made with. One of an earlier version does not say which part of
+ * them: those to calibrate with. */
+static hone_status samples_of_recipe(hn_dataset **data, const hn_recipe *r,
+                                     const hn_compress_plan *plan, const hn_search_options *o,
+                                     hn_allocator *alloc, hn_error *err) {
+    hn_parts p;
+    *data = NULL;
+    if (!hn_compress_needs_data(plan, r) && r->data[0] == '\0') return HONE_OK;
+    HN_TRY(hn_parts_init(&p, o->data, o->calibrate, o->eval, r->seed, alloc, err));
+    hn_dataset **of = hn_recipe_trains(r) ? &p.train : &p.calibrate;
+    *data = *of;
+    *of = NULL;
+    hn_parts_deinit(&p);
+    return HONE_OK;
+}
+
 hone_status hn_search_replay(hone_optimization *out, hn_model **chosen, const char *recipe,
                              hn_model *m, const hn_search_options *o, hn_arena *arena,
                              hn_allocator *alloc, hn_error *err) {
     int64_t begun = hn_clock_ns();
     hn_recipe r;
     hn_compress_plan plan;
-    hn_parts parts;
     hn_compressed made = {0};
     told t = {.o = o};
     HN_TRY(hn_recipe_read(&r, recipe, arena, err));
@@ -617,14 +666,12 @@ hone_status hn_search_replay(hone_optimization *out, hn_model **chosen, const ch
              "the recipe is for another model: its SHA-256 is %.12s..., not %.12s...", r.source,
              o->source);
     memcpy(r.source, o->source, sizeof r.source);
-    HN_TRY(hn_parts_init(&parts, o->data, o->calibrate, o->eval, r.seed, alloc, err));
+    hn_dataset *data;
+    HN_TRY(samples_of_recipe(&data, &r, &plan, o, alloc, err));
     hn_compress_options how = {
-        .data = hn_compress_needs_data(&plan, &r) || r.data[0] != '\0' ? parts.calibrate : NULL,
-        .how = o->how,
-        .progress = on_replay,
-        .progress_ctx = &t};
+        .data = data, .how = o->how, .progress = on_replay, .progress_ctx = &t};
     hone_status status = hn_compress(&made, &r, m, &how, alloc, err);
-    hn_parts_deinit(&parts);
+    hn_dataset_close(data);
     if (status == HONE_E_LIMIT && t.stopped) {
         out->interrupted = true;
         out->verdict = "interrupted";

@@ -10,7 +10,9 @@
  *
  *     search.c    the order, the choice, the verdict
  *     trial.c     one candidate
+ *     trained.c   candidates that are trained: for how long, and which of them once more
  *     slow_layers.c  layers of a candidate that stay in f32, since they are slower otherwise
+ *     kept.c      trained models that outlive a search that is ended
  *     mix.c       how those are judged whose layers have types of their own
  *     criteria.c  what is said of the whole at the end
  */
@@ -32,6 +34,9 @@ typedef struct hn_search_options {
     bool relative;
     bool allow_unchecked; /* as in hone_optimize_options, as the next two */
     double time_budget;
+    double train_budget; /* seconds; 0: nothing is trained */
+    const char *augment; /* changes to samples while training (train/augment.h); NULL: none */
+    const char *keep;    /* the folder of trained models (kept.c); NULL: none are kept */
     void (*candidate)(void *ctx, int k, int n, double seconds_left); /* with progress_ctx */
     double max_ms; /* 0: not asked, as the next two */
     int64_t max_file, max_memory;
@@ -74,7 +79,10 @@ typedef struct hn_trial {
     hn_quality quality;
     double judged_seconds; /* that judging it took, on the samples to choose by */
     bool passed;
-    const char *in_f32; /* which layers stay in f32 since they are slower otherwise; NULL: none */
+    int64_t epochs;       /* that it was trained for; 0: none */
+    double train_seconds; /* that took */
+    bool trained_longer;  /* another trial is the same, trained for longer */
+    const char *in_f32;   /* which layers stay in f32 since they are slower otherwise; NULL: none */
     double rule; /* what it is worth by the rules of a runtime that is not measured: 1 or more */
 } hn_trial;
 
@@ -105,12 +113,17 @@ typedef struct hn_search_state {
     double least_ms;           /* of the medians of the original's runs */
     double best_pace;          /* of the machine so far */
     bool broken;               /* int8 was tried, and broke the gate */
-    hn_engine_options asked;   /* as they were given */
-    int64_t begun_ns;          /* the search */
-    bool stopped;              /* by progress */
-    bool closing;              /* the choice is being verified, which is not stopped any more */
-    bool timed;                /* the original is open in the timer */
-    char doing[128];           /* what progress is told */
+    double trained_seconds;    /* of the time there is to train in, that was spent */
+    int to_train;              /* candidates that share it, from this one on */
+    hn_dataset *few;           /* samples to try training out with; NULL: it is done in earnest */
+    double rate;               /* samples a second, of the last training */
+    char learned_from[HN_SHA256_HEX]; /* of the samples to train on; "": not asked for yet */
+    hn_engine_options asked;          /* as they were given */
+    int64_t begun_ns;                 /* the search */
+    bool stopped;                     /* by progress */
+    bool closing;    /* the choice is being verified, which is not stopped any more */
+    bool timed;      /* the original is open in the timer */
+    char doing[128]; /* what progress is told */
     hn_search_stages stages;
     char ended_at[128]; /* what was being done when the search ended before its time */
     int n;
@@ -144,6 +157,57 @@ bool hn_search_model_binds(const hn_search_state *s);
 hone_status hn_trial_original(hn_search_state *s, hn_error *err);
 /* Makes and measures a candidate; a failure that is its own is told in its row. */
 hone_status hn_trial_run(hn_search_state *s, const hn_candidate *c, hn_error *err);
+/* Tries candidate i once more, trained for all the time that is left. */
+hone_status hn_trial_train_longer(hn_search_state *s, int i, hn_error *err);
+/* Whether a row would be chosen now if its answers were good. */
+bool hn_search_would_win(const hn_search_state *s, const hone_optimize_row *r);
+
+/* ---- what trials are made of ---- */
+
+/* The model of a recipe, which becomes the one of what was done. */
+hone_status hn_trial_make(hn_search_state *s, hn_recipe *recipe, const hn_compress_plan *plan,
+                          hn_model **m, hn_error *err);
+/* Makes a model ready to run, and puts its size and time into the row. What was made on failure
+ * stays in *p. */
+hone_status hn_trial_time(hn_search_state *s, hn_model *m, hn_program **p, hone_optimize_row *row,
+                          hn_error *err);
+/* Layers that are slower in integers than in f32 stay in f32: model, program, recipe and row become
+ * those of that. */
+hone_status hn_trial_keep_fast(hn_search_state *s, hn_trial *t, const hn_compress_plan *plan,
+                               hn_program **p, hone_optimize_row *row, hn_error *err);
+/* Whether it cannot be chosen, however good its answers are; its state tells why. */
+hone_status hn_trial_rule_out(hn_search_state *s, const hn_trial *t, hone_optimize_row *row,
+                              bool *out, hn_error *err);
+/* Its answers, if it is not ruled out. */
+hone_status hn_trial_judge(hn_search_state *s, hn_trial *t, hn_program *p, hone_optimize_row *row,
+                           hn_error *err);
+
+/* ---- candidates that are trained (trained.c) ---- */
+
+hone_status hn_trained_run(hn_search_state *s, hn_trial *t, hone_optimize_row *row, hn_error *err);
+/* The layers that another form of the recipe keeps in f32. */
+hone_status hn_trained_take_rules(hn_recipe *to, const hn_recipe *from, hn_error *err);
+
+/* For how long the recipe of a trial trains, for what goal and with which changes to samples. */
+hone_status hn_trained_settle(const hn_search_state *s, hn_recipe *r, int64_t epochs,
+                              hn_error *err);
+/* ---- trained models that outlive a search that is ended (kept.c) ---- */
+
+/* The model, the recipe and the epochs of a trial that an earlier search has trained, if it has; the
+ * seconds that took count for this search, too. */
+hone_status hn_kept_recall(hn_search_state *s, hn_trial *t, hn_error *err);
+hone_status hn_kept_store(hn_search_state *s, const hn_trial *t, hn_error *err);
+/* The search is over: the models go. */
+void hn_kept_remove(hn_search_state *s);
+
+/* The few samples to try training out with. */
+hone_status hn_trained_few(const hn_search_state *s, hn_dataset **few, hn_error *err);
+double hn_trained_seconds_left(const hn_search_state *s);
+/* Epochs that fit into that time at the rate of the last training; 0: not even one. */
+int64_t hn_trained_epochs(const hn_search_state *s, double seconds);
+int64_t hn_trained_longest(double epochs); /* no more than help */
+/* The trial that is most worth being trained for longer; 0: none is. */
+int hn_trained_next(const hn_search_state *s);
 /* Two candidates that passed, in turns: how many times as fast as the other one is, 1 if that
  * cannot be told, and by what share measurements differ. */
 hone_status hn_trial_beside(hn_search_state *s, int i, int other, double *times, double *doubt,

@@ -372,8 +372,9 @@ static hone_status judge(hn_search_state *s, hn_trial *t, hn_program *p, hone_op
     return row->why != NULL ? HONE_OK : HN_NOMEM(err);
 }
 
-static hone_status judge_timed(hn_search_state *s, hn_trial *t, hn_program *p,
-                               hone_optimize_row *row, hn_error *err) {
+hone_status hn_trial_rule_out(hn_search_state *s, const hn_trial *t, hone_optimize_row *row,
+                              bool *out, hn_error *err) {
+    *out = true;
     if (row->speed < 1) {
         const hn_trouble *trouble = hn_trouble_of(s->o.device);
         bool four = hone_dtype_bits(t->layer.weights.dtype) == 4;
@@ -389,7 +390,15 @@ static hone_status judge_timed(hn_search_state *s, hn_trial *t, hn_program *p,
                                   ahead->speed / row->speed);
         return row->why != NULL ? HONE_OK : HN_NOMEM(err);
     }
-    return judge(s, t, p, row, err);
+    *out = false;
+    return HONE_OK;
+}
+
+hone_status hn_trial_judge(hn_search_state *s, hn_trial *t, hn_program *p, hone_optimize_row *row,
+                           hn_error *err) {
+    bool out;
+    HN_TRY(hn_trial_rule_out(s, t, row, &out, err));
+    return out ? HONE_OK : judge(s, t, p, row, err);
 }
 
 static bool on_made(void *state, const char *what, int64_t done, int64_t total) {
@@ -398,33 +407,73 @@ static bool on_made(void *state, const char *what, int64_t done, int64_t total) 
     return hn_search_progress(s, done, total);
 }
 
-/* The model of a recipe, ready to run, with its size and time in the row. What was made on failure
- * stays in *m and *p. */
-static hone_status make_and_time(hn_search_state *s, hn_recipe *recipe,
-                                 const hn_compress_plan *plan, hn_model **m, hn_program **p,
-                                 hone_optimize_row *row, hn_error *err) {
-    hn_compress_options o = {.how = s->o.how, .progress = on_made, .progress_ctx = s};
+static bool on_epoch(void *state, const hn_told_epoch *e) {
+    hn_search_state *s = state;
+    if (e->epoch > 0) s->rate = e->samples_per_second;
+    return true;
+}
+
+/* The samples that a recipe looks at, or trains on; NULL: it wants none. */
+static hn_dataset *samples_of(const hn_search_state *s, const hn_compress_plan *plan,
+                              const hn_recipe *r) {
+    if (hn_recipe_trains(r)) return s->few != NULL ? s->few : s->parts.train;
+    return hn_compress_needs_data(plan, r) ? s->parts.calibrate : NULL;
+}
+
+/* A candidate that takes nothing away is the one without that step once more. */
+static hone_status check_shrunk(const hn_recipe *r, const hn_compressed *made, hn_error *err) {
+    for (int i = 0; i < r->n; i++) {
+        const hn_transform *t = r->steps[i].transform;
+        HN_CHECK(err, t->stage != HN_STAGE_SHRINK || made->changed[i] > 0, HONE_E_ARG,
+                 "%s finds nothing to take away in this model", t->name);
+    }
+    return HONE_OK;
+}
+
+hone_status hn_trial_make(hn_search_state *s, hn_recipe *recipe, const hn_compress_plan *plan,
+                          hn_model **m, hn_error *err) {
+    const hn_training_told told = {.epoch = on_epoch, .ctx = s};
+    hn_compress_options o = {.data = samples_of(s, plan, recipe),
+                             .training = &told,
+                             .how = s->o.how,
+                             .progress = on_made,
+                             .progress_ctx = s};
     hn_compressed made = {0};
     hn_type_search search;
     hn_layer_type base;
     memcpy(recipe->source, s->o.source, sizeof recipe->source);
+    if (o.data != NULL)
+        snprintf(recipe->part, sizeof recipe->part, "%s",
+                 hn_recipe_trains(recipe) ? s->parts.train_name : s->parts.calibrate_name);
     if (plan->mix.n_types > 0) {
         base = *hn_layer_type_named(hn_recipe_word(recipe, "type"));
         base.layer = plan->scheme.layer;
         search = hn_search_types(s, &base);
         o.search = &search;
     }
-    if (hn_compress_needs_data(plan, recipe)) o.data = s->parts.calibrate;
     HN_TRY(hn_compress(&made, recipe, s->original, &o, s->alloc, err));
-    *m = made.model;
-    made.model = NULL;
+    hone_status status = check_shrunk(recipe, &made, err);
+    if (status == HONE_OK) *m = made.model, made.model = NULL;
     hn_compressed_deinit(&made);
-    HN_TRY(measure_size(s, *m, row, err));
-    hn_run_options how = hn_run_options_for(&s->o.how, *m);
-    HN_TRY(hn_program_create(p, *m, &how, err));
+    return status;
+}
+
+hone_status hn_trial_time(hn_search_state *s, hn_model *m, hn_program **p, hone_optimize_row *row,
+                          hn_error *err) {
+    HN_TRY(measure_size(s, m, row, err));
+    hn_run_options how = hn_run_options_for(&s->o.how, m);
+    HN_TRY(hn_program_create(p, m, &how, err));
     hn_search_doing(s, row->name, "time");
-    const entrant e = {.model = *m, .program = *p, .id = s->n - 1};
+    const entrant e = {.model = m, .program = *p, .id = s->n - 1};
     return measure_time(s, &e, row, err);
+}
+
+/* What was made on failure stays in *m and *p. */
+static hone_status make_and_time(hn_search_state *s, hn_recipe *recipe,
+                                 const hn_compress_plan *plan, hn_model **m, hn_program **p,
+                                 hone_optimize_row *row, hn_error *err) {
+    HN_TRY(hn_trial_make(s, recipe, plan, m, err));
+    return hn_trial_time(s, *m, p, row, err);
 }
 
 /* ---- layers that stay in f32, since they are slower otherwise ---- */
@@ -509,10 +558,9 @@ static hone_status exempt_slow(hn_search_state *s, hn_trial *t, hn_program **p,
     return status;
 }
 
-/* Layers that are slower in integers than in f32 stay in f32. What is f32 now costs its neighbours
- * conversions, so they are looked at again. */
-static hone_status keep_fast(hn_search_state *s, hn_trial *t, const hn_compress_plan *plan,
-                             hn_program **p, hone_optimize_row *row, hn_error *err) {
+/* What is f32 now costs its neighbours conversions, so they are looked at again. */
+hone_status hn_trial_keep_fast(hn_search_state *s, hn_trial *t, const hn_compress_plan *plan,
+                               hn_program **p, hone_optimize_row *row, hn_error *err) {
     enum { ROUNDS = 3 };
     hn_slow_layers all = {0};
     bool better = has_layers_to_judge(s, t, plan);
@@ -533,8 +581,8 @@ static hone_status make_and_measure(hn_search_state *s, hn_trial *t, const hn_co
                                     hone_optimize_row *row, hn_error *err) {
     hn_program *p = NULL;
     hone_status status = make_and_time(s, &t->recipe, plan, &t->model, &p, row, err);
-    if (status == HONE_OK) status = keep_fast(s, t, plan, &p, row, err);
-    if (status == HONE_OK) status = judge_timed(s, t, p, row, err);
+    if (status == HONE_OK) status = hn_trial_keep_fast(s, t, plan, &p, row, err);
+    if (status == HONE_OK) status = hn_trial_judge(s, t, p, row, err);
     hn_program_destroy(p);
     return status;
 }
@@ -550,24 +598,22 @@ static hone_status take_over(hn_recipe *r, const hn_recipe *from, hn_error *err)
     return hn_recipe_keep(r, s, mix, err);
 }
 
-hone_status hn_trial_run(hn_search_state *s, const hn_candidate *c, hn_error *err) {
+/* Of trial t, which is begun: the row of it, and what became of it. */
+static hone_status carry_out(hn_search_state *s, hn_trial *t, const hn_compress_plan *plan,
+                             const char *name, hn_error *err) {
     int64_t begun = hn_clock_ns();
-    hn_trial *t = &s->trials[s->n];
+    const hn_candidate *c = t->candidate;
     const hn_remedy *remedy = hn_remedy_named(s->o.device, c->remedy);
+    bool trains = hn_candidate_trains(c);
     hn_error own = {0};
-    *t = (hn_trial){.candidate = c};
-    hn_compress_plan plan;
-    HN_TRY(hn_candidate_recipe(c, s->o.seed, s->arena, &t->recipe, &plan, err));
-    if (c->when == HN_WHEN_BEST) {
-        HN_TRY(take_over(&t->recipe, &s->trials[hn_search_best(s, false)].recipe, err));
-        HN_TRY(hn_compress_plan_make(&plan, &t->recipe, err));
-    }
-    t->layer = plan.scheme.layer;
+    t->layer = plan->scheme.layer;
     t->recipe.target = s->o.runtime;
     if (s->o.runtime != NULL) t->rule = hn_rule_of(s->o.runtime->name, &t->recipe)->gain;
-    hone_optimize_row *row = new_row(s, c->name, c->help, remedy != NULL ? remedy->gain : "");
-    hone_status status = make_and_measure(s, t, &plan, row, &own);
+    hone_optimize_row *row = new_row(s, name, c->help, remedy != NULL ? remedy->gain : "");
+    hone_status status =
+        trains ? hn_trained_run(s, t, row, &own) : make_and_measure(s, t, plan, row, &own);
     row->seconds = (double)(hn_clock_ns() - begun) * 1e-9;
+    if (trains) s->trained_seconds += row->seconds;
     if (!t->passed) {
         hn_model_destroy(t->model);
         t->model = NULL;
@@ -581,4 +627,31 @@ hone_status hn_trial_run(hn_search_state *s, const hn_candidate *c, hn_error *er
                                            s->stopped ? "it was interrupted" : "time was spent")
                           : hn_search_text(s, "%s", own.text);
     return row->why != NULL ? HONE_OK : HN_NOMEM(err);
+}
+
+hone_status hn_trial_run(hn_search_state *s, const hn_candidate *c, hn_error *err) {
+    hn_trial *t = &s->trials[s->n];
+    hn_compress_plan plan;
+    *t = (hn_trial){.candidate = c};
+    HN_TRY(hn_candidate_recipe(c, s->o.seed, s->arena, &t->recipe, &plan, err));
+    if (c->when == HN_WHEN_BEST) {
+        HN_TRY(take_over(&t->recipe, &s->trials[hn_search_best(s, false)].recipe, err));
+        HN_TRY(hn_compress_plan_make(&plan, &t->recipe, err));
+    }
+    return carry_out(s, t, &plan, c->name, err);
+}
+
+hone_status hn_trial_train_longer(hn_search_state *s, int i, hn_error *err) {
+    hn_trial *before = &s->trials[i], *t = &s->trials[s->n];
+    double epoch = before->train_seconds / (double)before->epochs;
+    hn_compress_plan plan;
+    before->trained_longer = true;
+    *t = (hn_trial){.candidate = before->candidate,
+                    .in_f32 = before->in_f32,
+                    .trained_longer = true,
+                    .epochs = hn_trained_longest(hn_trained_seconds_left(s) / epoch)};
+    HN_TRY(hn_candidate_recipe(t->candidate, s->o.seed, s->arena, &t->recipe, &plan, err));
+    HN_TRY(hn_trained_take_rules(&t->recipe, &before->recipe, err));
+    const char *name = hn_search_text(s, "%s-2", t->candidate->name);
+    return name != NULL ? carry_out(s, t, &plan, name, err) : HN_NOMEM(err);
 }

@@ -20,12 +20,10 @@ typedef struct judge {
 
 HONE_PRINTF(2, 3)
 static const char *text(judge *j, const char *format, ...) {
-    char line[400];
     va_list args;
     va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
+    const char *copy = hn_arena_vformat(j->arena, format, args);
     va_end(args);
-    const char *copy = hn_arena_strdup(j->arena, line);
     j->failed = j->failed || copy == NULL;
     return copy;
 }

@@ -143,6 +143,9 @@ struct hone_dataset {
 /* The library's form of a machine that a caller was given. NULL accepted. */
 const hone_machine *hn_api_machine(const hone_machine *shown);
 
+/* Likewise of a profile. NULL accepted. */
+const hone_profile *hn_api_profile(const hone_profile *shown);
+
 /* Gives v a block of its own for `bytes` of data and, unless name is NULL, a copy of the name. */
 hone_status hn_api_own(hone_value *v, size_t bytes, const char *name, hn_error *err);
 

@@ -23,6 +23,12 @@ hone_status hone_dataset_open(hone_dataset **out, const char *spec, hone_error *
     return status;
 }
 
+hone_status hone_dataset_moved(char **text, const char *spec,
+                               const char *(*place)(void *ctx, const char *path), void *ctx,
+                               hone_error *err) {
+    return hn_dataset_moved(text, spec, place, ctx, hn_allocator_default(), err);
+}
+
 void hone_dataset_destroy(hone_dataset *d) {
     if (d == NULL) return;
     hn_dataset_close(d->data);

@@ -7,6 +7,7 @@
 #include "api/api.h"
 #include "base/cpu.h"
 #include "compress/lineage.h"
+#include "train/augment.h"
 
 typedef struct held {
     hone_optimization result;
@@ -26,7 +27,7 @@ void hone_optimization_destroy(hone_optimization *o) {
 }
 
 static hone_status check(const hone_optimize_options *o, hn_error *err) {
-    char order[256];
+    char order[512];
     HN_CHECK(err, o->max_drop >= 0 && isfinite(o->max_drop), HONE_E_ARG,
              "max_drop is %g, expected a share of at least 0", o->max_drop);
     HN_CHECK(err, o->max_latency_ms >= 0 && o->max_file_bytes >= 0 && o->max_run_memory_bytes >= 0,
@@ -34,15 +35,20 @@ static hone_status check(const hone_optimize_options *o, hn_error *err) {
              o->max_latency_ms, (long long)o->max_file_bytes, (long long)o->max_run_memory_bytes);
     HN_CHECK(err, o->time_budget >= 0 && isfinite(o->time_budget), HONE_E_ARG,
              "time_budget is %g s, expected 0 or more", o->time_budget);
+    hn_augment augment;
+    HN_CHECK(err, o->train_budget >= 0 && isfinite(o->train_budget), HONE_E_ARG,
+             "train_budget is %g s, expected 0 or more", o->train_budget);
+    HN_TRY(hn_augment_read(&augment, o->augment, err));
     const hn_target *device = hn_target_named(o->target);
     HN_CHECK(err, device != NULL, HONE_E_ARG,
              "there is no target '%s'; cpu can be measured here, and there is advice on: %s",
              o->target, hn_devices_text(order, sizeof order));
-    HN_CHECK(err, strcmp(o->target, "cpu") == 0, HONE_E_UNSUPPORTED,
-             "target %s cannot be measured here, cpu alone can; what guides try there, in order: "
-             "%s (%s, %s pruning, %s)",
-             o->target, hn_remedies_text(o->target, order, sizeof order), device->precision,
-             device->pruning, device->layout);
+    HN_CHECK(
+        err, strcmp(o->target, "cpu") == 0, HONE_E_UNSUPPORTED,
+        "target %s cannot be measured here, cpu alone can (hone advise makes a plan for it); what "
+        "guides try there, in order: %s (%s, %s pruning, %s)",
+        o->target, hn_remedies_text(o->target, order, sizeof order), device->precision,
+        device->pruning, device->layout);
     bool elsewhere = hn_search_runtime(o->runtime) != NULL;
     HN_CHECK(err, o->runtime == NULL || hn_quant_target_named(o->runtime) != NULL, HONE_E_ARG,
              "there is no runtime '%s'", o->runtime);
@@ -67,6 +73,9 @@ static hone_status run(held *h, hone_model *m, const hone_optimize_options *o,
                              .relative = o->max_drop_relative,
                              .allow_unchecked = o->allow_unchecked,
                              .time_budget = o->time_budget,
+                             .train_budget = o->train_budget,
+                             .augment = o->augment,
+                             .keep = o->keep,
                              .candidate = o->candidate,
                              .max_ms = o->max_latency_ms,
                              .max_file = o->max_file_bytes,

@@ -293,3 +293,40 @@ hone_status hone_package_inspect_sized(hone_package **out, const char *path,
     hone_package_destroy(&p->out);
     return status;
 }
+
+/* ---- the files of a model that is no package ---- */
+
+typedef struct listing {
+    void (*found)(void *ctx, const char *location);
+    void *ctx;
+    hn_allocator *alloc;
+} listing;
+
+static hone_status list_file(void *ctx, const hn_cut *cut, hn_error *err) {
+    const listing *l = ctx;
+    if (cut->location.n == 0) return HONE_OK;
+    char *location = hn_alloc(l->alloc, cut->location.n + 1, HN_MEM_OTHER);
+    hone_status status = HONE_OK;
+    if (location == NULL) return HN_NOMEM(err);
+    memcpy(location, cut->location.p, cut->location.n);
+    location[cut->location.n] = '\0';
+    if (strlen(location) == cut->location.n && hn_onnx_in_folder(location))
+        l->found(l->ctx, location);
+    else
+        status = HN_FAIL(err, HONE_E_MODEL,
+                         "external data '%.200s' is not inside the model's folder", location);
+    hn_free(l->alloc, location);
+    return status;
+}
+
+hone_status hone_model_files(const char *path, void (*found)(void *ctx, const char *location),
+                             void *ctx, hone_error *err) {
+    listing l = {found, ctx, hn_allocator_default()};
+    hn_file *file;
+    HN_CHECK(err, path != NULL && found != NULL, HONE_E_ARG, "path or found is NULL");
+    HN_TRY(hn_file_open(&file, path, true, l.alloc, err));
+    hone_status status =
+        hn_package_is(file) ? HONE_OK : hn_cut_find(file, SIZE_MAX, list_file, &l, err);
+    hn_file_unref(file);
+    return status;
+}

@@ -23,6 +23,10 @@ void hone_profile_destroy(hone_profile *p) {
     hn_free(hn_allocator_default(), h);
 }
 
+const hone_profile *hn_api_profile(const hone_profile *shown) {
+    return shown != NULL && shown->owner != NULL ? &((const held *)shown->owner)->profile : shown;
+}
+
 /* What is run, again and again. */
 typedef struct job {
     hone_session *session;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "advise/parts.h"
 #include "api/api.h"
 #include "base/isa.h"
 #include "base/pattern.h"
@@ -599,8 +600,15 @@ static hone_status transform(own *w, hone_model **out, hone_model *m, hone_datas
     HN_TRY(take_source(&w->recipe, m, err));
     how.calibration = w->given;
     how.data = data != NULL ? data->data : NULL;
-    HN_TRY(hn_compress(&c, &w->recipe, m->ir, &how, memory(), err));
-    hone_status status = check_changed(w, &c.report, err);
+    hn_dataset *part = NULL; /* of them, that `optimize` made the recipe with */
+    if (w->recipe.part[0] != '\0' && data != NULL) {
+        HN_TRY(hn_part_open(&part, data->data, w->recipe.part, w->recipe.seed, memory(), err));
+        how.data = part;
+    }
+    hone_status status = hn_compress(&c, &w->recipe, m->ir, &how, memory(), err);
+    hn_dataset_close(part);
+    HN_TRY(status);
+    status = check_changed(w, &c.report, err);
     if (status == HONE_OK) status = hand_over(w, m, &c, out, err);
     hn_compressed_deinit(&c);
     return status;

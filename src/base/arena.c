@@ -1,5 +1,6 @@
 #include "base/arena.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -139,4 +140,22 @@ char *hn_arena_strndup(hn_arena *arena, const char *text, size_t n) {
 
 char *hn_arena_strdup(hn_arena *arena, const char *text) {
     return hn_arena_strndup(arena, text, strlen(text));
+}
+
+char *hn_arena_vformat(hn_arena *arena, const char *format, va_list args) {
+    va_list again;
+    va_copy(again, args);
+    const int n = vsnprintf(NULL, 0, format, args);
+    char *text = n >= 0 ? hn_arena_alloc(arena, (size_t)n + 1) : NULL;
+    if (text != NULL) vsnprintf(text, (size_t)n + 1, format, again);
+    va_end(again);
+    return text;
+}
+
+char *hn_arena_format(hn_arena *arena, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    char *text = hn_arena_vformat(arena, format, args);
+    va_end(args);
+    return text;
 }

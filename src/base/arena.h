@@ -4,7 +4,10 @@
 #ifndef HN_BASE_ARENA_H
 #define HN_BASE_ARENA_H
 
+#include <stdarg.h>
+
 #include "base/alloc.h"
+#include "hone/hone.h"
 
 typedef struct hn_arena_block hn_arena_block;
 
@@ -39,5 +42,7 @@ void *hn_arena_array(hn_arena *arena, size_t n, size_t size); /* zeroed; NULL al
 char *hn_arena_strdup(hn_arena *arena, const char *text);
 char *hn_arena_strndup(hn_arena *arena, const char *text,
                        size_t n); /* copies n bytes, adds a terminator */
+char *hn_arena_vformat(hn_arena *arena, const char *format, va_list args); /* as vsnprintf writes */
+char *hn_arena_format(hn_arena *arena, const char *format, ...) HONE_PRINTF(2, 3);
 
 #endif

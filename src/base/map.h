@@ -27,6 +27,8 @@ void *hn_map_get(const hn_map *map, const char *key, size_t key_bytes); /* NULL 
 bool hn_map_put(hn_map *map, const char *key, size_t key_bytes, void *value);
 void hn_map_remove(hn_map *map, const char *key, size_t key_bytes);
 
+/* Another one in each process, so that no file can hold names that collide: for tables in memory
+ * alone, of which nothing that is written may show the order. */
 uint64_t hn_hash_bytes(const void *data, size_t bytes);
 
 #endif

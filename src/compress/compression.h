@@ -39,10 +39,10 @@ struct hn_compress_plan {
     const char *ranges;             /* SHA-256 of the table they come from; NULL: they are found */
 };
 hn_plan_fn hn_plan_quantize, hn_plan_convert, hn_plan_qat, hn_plan_prune, hn_plan_cluster,
-    hn_plan_train, hn_plan_factorize, hn_plan_replace;
+    hn_plan_train, hn_plan_factorize, hn_plan_replace, hn_plan_embed;
 extern const hn_parameter hn_params_quantize[], hn_params_convert[], hn_params_simplify[],
     hn_params_qat[], hn_params_prune[], hn_params_cluster[], hn_params_train[],
-    hn_params_factorize[], hn_params_replace[];
+    hn_params_factorize[], hn_params_replace[], hn_params_embed[];
 
 /* Reads the type that a step gives to layers. */
 typedef hone_status hn_read_type_fn(const hn_recipe_step *s, const char *type, hn_layer_scheme *out,

@@ -1,7 +1,6 @@
 #include "compress/convert.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 
 #include "engine/layers.h"
@@ -37,16 +36,6 @@ static bool is_f32(const hn_value *v) {
 
 static bool is_constant(const hn_value *v) { return v->constant != NULL && !v->is_input; }
 
-static char *say(converter *c, const char *format, ...) HONE_PRINTF(2, 3);
-static char *say(converter *c, const char *format, ...) {
-    char text[300];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    return hn_arena_strdup(&c->done->arena, text);
-}
-
 /* ---- constants ---- */
 
 /* What keeps the constant from being `made`, which is the same in a narrow type; NULL: nothing. */
@@ -60,7 +49,9 @@ static hone_status judge(converter *c, const hn_value *v, const hn_tensor *made,
         double x = hn_tensor_f64(t, i), y = hn_tensor_f64(made, i);
         if (!isfinite(x)) continue;
         if (isinf(y)) {
-            *why = say(c, "constant '%s' reaches %g, which %s does not hold", v->name, x, type);
+            *why =
+                hn_arena_format(&c->done->arena, "constant '%s' reaches %g, which %s does not hold",
+                                v->name, x, type);
             return *why != NULL ? HONE_OK : HN_NOMEM(err);
         }
         lost += (x - y) * (x - y);
@@ -69,8 +60,9 @@ static hone_status judge(converter *c, const hn_value *v, const hn_tensor *made,
     }
     double share = made->dtype == HONE_DTYPE_F16 ? LOST_F16 : LOST_BF16;
     if (lost <= share * share * all) return HONE_OK;
-    *why = say(c, "constant '%s' has numbers as small as %g, which %s does not hold", v->name,
-               least, type);
+    *why = hn_arena_format(&c->done->arena,
+                           "constant '%s' has numbers as small as %g, which %s does not hold",
+                           v->name, least, type);
     return *why != NULL ? HONE_OK : HN_NOMEM(err);
 }
 
@@ -194,7 +186,8 @@ static hone_status find_obstacle(converter *c, const hn_node *n, int k, const ch
         HN_TRY(has_version(c, n, k, &yes, err));
     if (*why != NULL) return HONE_OK;
     if (!yes) {
-        *why = say(c, "%s takes no %s", n->op_type, hone_dtype_name(types[k]));
+        *why = hn_arena_format(&c->done->arena, "%s takes no %s", n->op_type,
+                               hone_dtype_name(types[k]));
         return *why != NULL ? HONE_OK : HN_NOMEM(err);
     }
     for (int i = 0; i < n->n_inputs && *why == NULL; i++) {

@@ -81,13 +81,9 @@ hone_status hn_recipe_setf(hn_recipe *r, hn_recipe_step *s, hn_error *err, const
                            ...) {
     va_list args;
     va_start(args, format);
-    int n = vsnprintf(NULL, 0, format, args);
+    char *word = hn_arena_vformat(r->arena, format, args);
     va_end(args);
-    char *word = hn_arena_alloc(r->arena, (size_t)n + 1);
     if (word == NULL) return HN_NOMEM(err);
-    va_start(args, format);
-    vsnprintf(word, (size_t)n + 1, format, args);
-    va_end(args);
     return hn_recipe_set(r, s, word, err);
 }
 
@@ -147,6 +143,12 @@ double hn_step_number(const hn_recipe_step *s, const char *name) {
 
 bool hn_step_flag(const hn_recipe_step *s, const char *name) {
     return hn_step_setting(s, name) != NULL;
+}
+
+bool hn_recipe_trains(const hn_recipe *r) {
+    bool trains = false;
+    for (int i = 0; i < r->n; i++) trains = trains || hn_step_trains(&r->steps[i]);
+    return trains;
 }
 
 /* ---- writing ---- */
@@ -229,6 +231,7 @@ hone_status hn_recipe_write(const hn_recipe *r, bool one_line, hn_arena *arena, 
         {"name", r->name, r->name[0] != '\0'},
         {"source", r->source, r->source[0] != '\0' && !one_line},
         {"data", r->data, r->data[0] != '\0' && !one_line},
+        {"part", r->part, r->part[0] != '\0'},
         {"samples", samples, r->samples >= 0},
         {"batch", batch, r->batch > 0},
         {"seed", seed, r->seed != 1},
@@ -329,20 +332,20 @@ bool hn_recipe_whole(const char *word, uint64_t most, uint64_t *v) {
 
 /* *is: the line is one of those that hold for all transforms. */
 static hone_status read_general(reader *d, const char *name, bool *is) {
-    static const char *const names[] = {"name",    "source", "data", "for",
-                                        "samples", "batch",  "seed"};
-    enum { NAME, SOURCE, DATA, FOR, SAMPLES, BATCH, SEED, LINES };
+    static const char *const names[] = {"name", "part",    "source", "data",
+                                        "for",  "samples", "batch",  "seed"};
+    enum { NAME, PART, SOURCE, DATA, FOR, SAMPLES, BATCH, SEED, LINES };
     hn_recipe *r = d->r;
     hn_error own;
     char *word;
-    uint64_t v;
+    uint64_t v = 0;
     int i = 0;
     while (i < LINES && strcmp(names[i], name) != 0) i++;
     *is = i < LINES;
     if (!*is) return HONE_OK;
     if (r->n > 0) return wrong(d, name, name, "it before the first transform");
     HN_TRY(next_word(d, &word));
-    if (i == NAME && (word == NULL || strlen(word) >= sizeof r->name))
+    if ((i == NAME || i == PART) && (word == NULL || strlen(word) >= sizeof r->name))
         return wrong(d, name, word, "a short name");
     if ((i == SOURCE || i == DATA) && (word == NULL || !hn_sha256_is_hex(word)))
         return wrong(d, name, word, "a SHA-256 of 64 digits");
@@ -350,7 +353,7 @@ static hone_status read_general(reader *d, const char *name, bool *is) {
         return wrong(d, name, word, "a whole number");
     if (i == FOR && hn_recipe_set_target(r, word != NULL ? word : "", &own) != HONE_OK)
         return HN_FAIL(d->err, HONE_E_FORMAT, "recipe: line %d: for: %s", d->line, own.text);
-    if (i == NAME) strcpy(r->name, word);
+    if (i == NAME || i == PART) strcpy(i == NAME ? r->name : r->part, word);
     if (i == SOURCE || i == DATA) strcpy(i == SOURCE ? r->source : r->data, word);
     if (i == SAMPLES || i == BATCH) *(i == SAMPLES ? &r->samples : &r->batch) = (int64_t)v;
     if (i == SEED) r->seed = v;

@@ -4,6 +4,7 @@
  *     name int8-helped                          for people
  *     source 9f86d081...                        SHA-256 of the model's file
  *     data 2c26b46b...                          SHA-256 of the samples that were looked at
+ *     part rest                                of the data, as `optimize` cuts it by the seed
  *     samples 512                               to look at, spread evenly over the data; 0: all
  *     batch 16                                  samples of a run
  *     seed 1
@@ -51,8 +52,9 @@ typedef struct hn_recipe {
     hn_arena *arena;                                 /* of all texts and lists */
     char name[HN_RECIPE_NAME];                       /* "": none */
     char source[HN_SHA256_HEX], data[HN_SHA256_HEX]; /* "": not known */
-    int64_t samples;                                 /* negative: HN_RECIPE_SAMPLES */
-    int64_t batch;                                   /* 0: 16, or the model's */
+    char part[HN_RECIPE_NAME]; /* of the data (advise/parts.h); "": all of it */
+    int64_t samples;           /* negative: HN_RECIPE_SAMPLES */
+    int64_t batch;             /* 0: 16, or the model's */
     uint64_t seed;
     const hn_quant_target *target; /* NULL: hone */
     int n;
@@ -101,6 +103,10 @@ const hn_setting *hn_step_setting(const hn_recipe_step *s, const char *name); /*
 const char *hn_step_word(const hn_recipe_step *s, const char *name);
 double hn_step_number(const hn_recipe_step *s, const char *name);
 bool hn_step_flag(const hn_recipe_step *s, const char *name);
+static inline bool hn_step_trains(const hn_recipe_step *s) {
+    return hn_transform_param(s->transform, "epochs") != NULL;
+}
+bool hn_recipe_trains(const hn_recipe *r);
 
 /* ---- within recipes ---- */
 

@@ -3,7 +3,7 @@
  * A compression is a list of transforms, each with values for its parameters (recipe.h). A transform
  * has a stage, and a list keeps the order of the stages:
  *
- *     FIRST    the graph passes, before anything looks at layers
+ *     FIRST    the graph passes and what is embedded, before anything looks at layers or samples
  *     SHRINK   takes weights away or ties them to each other, trains what is left; the model computes
  *              something else afterwards. A list may have one of these more than once
  *     BEFORE   changes weights so that the model computes the same; ranges are found afterwards

@@ -22,6 +22,7 @@
 #define HN_FORMATS_DATASET_H
 
 #include "base/alloc.h"
+#include "base/arena.h"
 #include "base/error.h"
 
 typedef struct hn_dataset hn_dataset;
@@ -40,6 +41,13 @@ void hn_dataset_close(hn_dataset *ds); /* NULL accepted */
  * in one of the two is so in both. The other must outlive it. */
 hone_status hn_dataset_part(hn_dataset **out, const hn_dataset *of, const int64_t *index, int64_t n,
                             hn_error *err);
+
+/* The line with other paths: `place` returns what takes the place of a file or folder, or NULL, which
+ * ends the call with HONE_E_LIMIT. What lies in a folder that is named keeps its name; @FILE becomes
+ * its text. The text is a block of alloc. */
+hone_status hn_dataset_moved(char **text, const char *spec,
+                             const char *(*place)(void *ctx, const char *path), void *ctx,
+                             hn_allocator *alloc, hn_error *err);
 
 int64_t hn_dataset_count(const hn_dataset *ds); /* samples, after shuffle, skip and n */
 /* Whether samples are noise, made when they are asked for. */
@@ -70,6 +78,14 @@ bool hn_dataset_damaged(const hn_dataset *ds, int64_t i);
 /* How many were found damaged so far; names[] gets the files of the first of them, NULL where there
  * are fewer than n_names. */
 int64_t hn_dataset_skipped(const hn_dataset *ds, size_t n_names, const char **names);
+
+/* What keys hold, for whoever takes the same settings: numbers, "0.485:0.456:1/4", as a list in the
+ * arena; and one or two sides in pixels, "256" (*second is 0) or "256:320". HONE_E_ARG and
+ * HONE_E_LIMIT name the key. */
+hone_status hn_dataset_numbers(hn_arena *arena, const char *key, const char *text, int *n,
+                               double **values, hn_error *err);
+hone_status hn_dataset_sides(const char *key, const char *text, char between, int64_t *first,
+                             int64_t *second, hn_error *err);
 
 /* The numbers 0 to n - 1 in an order that depends on n and the seed alone; a block of alloc. */
 hone_status hn_dataset_permutation(int64_t **out, int64_t n, uint64_t seed, hn_allocator *alloc,

@@ -30,6 +30,7 @@ static hone_status open_cifar10(hn_dataset *ds, hn_error *err) {
 
 const hn_dataset_kind hn_dataset_cifar10 = {.name = "cifar10",
                                             .path = "FILE",
+                                            .path_is = HN_PATH_FILE,
                                             .endings = ".bin",
                                             .keys = HN_KEYS_STORED,
                                             .open = open_cifar10};

@@ -121,6 +121,7 @@ static hone_status open_csv(hn_dataset *ds, hn_error *err) {
 
 const hn_dataset_kind hn_dataset_csv = {.name = "csv",
                                         .path = "FILE",
+                                        .path_is = HN_PATH_FILE,
                                         .endings = ".csv",
                                         .keys = HN_KEYS_STORED | HN_KEY(TARGETS),
                                         .open = open_csv,

@@ -22,7 +22,7 @@ hone_status hn_dataset_path(const hn_dataset *ds, int64_t i, char path[PATH_MAX]
 }
 
 /* A list of files has no business outside its folder. */
-static bool stays_inside(const char *name) {
+bool hn_dataset_inside(const char *name) {
     if (name[0] == '/' || name[0] == '\0') return false;
     for (const char *part = name; part != NULL; part = strchr(part, '/')) {
         if (*part == '/') part++;
@@ -62,7 +62,7 @@ static hone_status read_name(hn_dataset *ds, const hn_file *csv, int64_t line, c
                              int64_t i, hn_error *err) {
     ds->names[i] = hn_arena_strndup(&ds->arena, c->name, c->name_bytes);
     if (ds->names[i] == NULL) return HN_NOMEM(err);
-    HN_CHECK(err, strlen(ds->names[i]) == c->name_bytes && stays_inside(ds->names[i]),
+    HN_CHECK(err, strlen(ds->names[i]) == c->name_bytes && hn_dataset_inside(ds->names[i]),
              HONE_E_FORMAT,
              "'%s' line %" PRId64 ": '%s' is not the name of a file inside the folder", csv->path,
              line, ds->names[i]);

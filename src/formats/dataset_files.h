@@ -24,6 +24,8 @@ hone_status hn_dataset_list(hn_dataset *ds, int64_t column, hn_is_sample *is_sam
 /* What a key names, in the folder or as it is written. */
 hone_status hn_dataset_beside(const hn_dataset *ds, const char *name, char path[PATH_MAX],
                               hn_error *err);
+/* Whether a name stays inside the folder it is in. */
+bool hn_dataset_inside(const char *name);
 /* The path of sample i. */
 hone_status hn_dataset_path(const hn_dataset *ds, int64_t i, char path[PATH_MAX], hn_error *err);
 

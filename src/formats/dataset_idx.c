@@ -108,6 +108,7 @@ static hone_status open_idx(hn_dataset *ds, hn_error *err) {
 
 const hn_dataset_kind hn_dataset_idx = {.name = "idx",
                                         .path = "IMAGES",
+                                        .path_is = HN_PATH_FILE,
                                         .endings = "-ubyte .idx",
                                         .labelled = "labels=FILE",
                                         .keys = HN_KEYS_STORED | HN_KEY(LABELS),

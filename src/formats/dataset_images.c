@@ -13,30 +13,6 @@
 #include "formats/dataset_boxes.h"
 #include "formats/dataset_files.h"
 
-/* Which part of an image of this size is wanted, scaled to what. */
-static hone_status part_of(const hn_dataset_spec *s, const char *path, const hn_image *image,
-                           hn_image_part *part, hn_error *err) {
-    int64_t width = image->width, height = image->height, crop = s->crop;
-    if (s->resize_width > 0) {
-        width = s->resize_width;
-        height = s->resize;
-    } else if (s->resize > 0) {
-        int64_t side = width < height ? width : height;
-        width = width * s->resize / side; /* below 2^31 * 2^14 */
-        height = height * s->resize / side;
-    }
-    *part = (hn_image_part){width, height, 0, 0, width, height};
-    if (crop > 0) {
-        HN_CHECK(err, crop <= width && crop <= height, HONE_E_SHAPE,
-                 "'%s' is %" PRId64 " x %" PRId64 " pixels%s, too small for crop=%" PRId64, path,
-                 width, height, s->resize > 0 ? " after resize" : "", crop);
-        *part = (hn_image_part){width, height, (width - crop) / 2, (height - crop) / 2, crop, crop};
-    }
-    HN_CHECK(err, part->columns <= HN_IMAGE_BYTES / 3 / part->rows, HONE_E_LIMIT,
-             "'%s' would become %" PRId64 " x %" PRId64 " pixels", path, part->columns, part->rows);
-    return HONE_OK;
-}
-
 /* The file of sample i, and what is wanted of it. A file that is there and no image is remembered
  * as damaged. */
 static hone_status read_image(const hn_dataset *ds, int64_t i, bool pixels, hn_image *image,
@@ -48,7 +24,8 @@ static hone_status read_image(const hn_dataset *ds, int64_t i, bool pixels, hn_i
     hone_status status = pixels ? hn_image_read(image, file, ds->alloc, err)
                                 : hn_image_read_size(image, file, ds->alloc, err);
     if (status == HONE_E_FORMAT || status == HONE_E_LIMIT) atomic_store(&ds->damaged[i], 1);
-    if (status == HONE_OK) status = part_of(&ds->spec, path, image, part, err);
+    if (status == HONE_OK)
+        status = hn_image_part_of(part, &ds->spec.scaling, image->width, image->height, path, err);
     hn_file_unref(file);
     return status;
 }
@@ -188,6 +165,7 @@ static hone_status sample(const hn_dataset *ds, hn_dataset_room *room, int field
 
 const hn_dataset_kind hn_dataset_images = {.name = "images",
                                            .path = "FOLDER",
+                                           .path_is = HN_PATH_FOLDER,
                                            .labelled = "labels=FILE.csv or a folder per class",
                                            .keys = HN_KEYS_STORED | HN_KEY(LABELS) |
                                                    HN_KEY(RESIZE) | HN_KEY(CROP) | HN_KEY(BOXES) |

@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "formats/dataset.h"
+#include "formats/image.h"
 #include "formats/npy.h"
 
 #define HN_DATASET_KEYS(X) \
@@ -34,6 +35,8 @@ typedef enum hn_dataset_key {
 } hn_dataset_key;
 
 #define HN_KEY(name) (1u << HN_DATASET_KEY_##name)
+/* Keys that name a file or folder. */
+#define HN_KEYS_PATHS (HN_KEY(LABELS) | HN_KEY(BOXES) | HN_KEY(MASKS))
 /* What every kind that makes numbers of what is stored takes. */
 #define HN_KEYS_NUMBERS                                                                        \
     (HN_KEY(SCALE) | HN_KEY(MEAN) | HN_KEY(STD) | HN_KEY(ORDER) | HN_KEY(LAYOUT) | HN_KEY(N) | \
@@ -42,6 +45,9 @@ typedef enum hn_dataset_key {
 #define HN_KEYS_STORED (HN_KEYS_NUMBERS | HN_KEY(SHUFFLE))
 
 typedef enum hn_layout { HN_LAYOUT_UNSET, HN_LAYOUT_NCHW, HN_LAYOUT_NHWC } hn_layout;
+
+/* What the path of a dataset is. */
+typedef enum hn_path { HN_PATH_WORD, HN_PATH_FILE, HN_PATH_FOLDER } hn_path;
 
 /* Where one thread reads a sample into. */
 typedef struct hn_dataset_room {
@@ -52,6 +58,7 @@ typedef struct hn_dataset_room {
 typedef struct hn_dataset_kind {
     const char *name;
     const char *path; /* what PATH stands for; NULL: the kind has none */
+    hn_path path_is;
     const char
         *endings; /* of the names of such files, with blanks between; NULL: a folder, or none */
     const char *labelled; /* how to give it labels; NULL: it always has some, or never */
@@ -81,9 +88,8 @@ typedef struct hn_dataset_spec {
     double *mean, *std;
     bool bgr;
     hn_layout layout;
-    int64_t resize, crop; /* 0: not given */
-    int64_t resize_width; /* 0: resize is the short side, else the height */
-    int64_t n, skip;      /* n = -1: not given */
+    hn_image_scaling scaling;
+    int64_t n, skip; /* n = -1: not given */
     uint64_t seed;
     bool shuffled;
     uint64_t shuffle;                    /* the seed of it */

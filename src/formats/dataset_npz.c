@@ -134,6 +134,7 @@ static hone_status open_npz(hn_dataset *ds, hn_error *err) {
 
 const hn_dataset_kind hn_dataset_npz = {.name = "npz",
                                         .path = "FILE",
+                                        .path_is = HN_PATH_FILE,
                                         .endings = ".npz",
                                         .labelled = "an array 'label' of integers in the file",
                                         .keys = HN_KEYS_STORED | HN_KEY(TARGETS),

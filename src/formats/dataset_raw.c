@@ -57,6 +57,7 @@ static hone_status sample(const hn_dataset *ds, hn_dataset_room *room, int field
 
 const hn_dataset_kind hn_dataset_raw = {.name = "raw",
                                         .path = "FOLDER",
+                                        .path_is = HN_PATH_FOLDER,
                                         .labelled = "labels=FILE.csv or a folder per class",
                                         .keys = HN_KEYS_STORED | HN_KEY(LABELS) | HN_KEY(DTYPE),
                                         .open = open_raw,

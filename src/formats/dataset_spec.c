@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/dtype.h"
+#include "formats/dataset_files.h"
 #include "formats/dataset_kind.h"
 #include "formats/dataset_text.h"
 
@@ -120,11 +121,11 @@ static hone_status parse_number(const char *key, const char *text, size_t n, dou
     return HONE_OK;
 }
 
-static hone_status parse_list(hn_dataset *ds, const char *key, const char *text, int *n,
-                              double **values, hn_error *err) {
+hone_status hn_dataset_numbers(hn_arena *arena, const char *key, const char *text, int *n,
+                               double **values, hn_error *err) {
     int count = 1;
     for (const char *c = text; *c != '\0'; c++) count += *c == ':';
-    double *list = hn_arena_array(&ds->arena, (size_t)count, sizeof *list);
+    double *list = hn_arena_array(arena, (size_t)count, sizeof *list);
     if (list == NULL) return HN_NOMEM(err);
     for (int i = 0; i < count; i++) {
         size_t length = strcspn(text, ":");
@@ -136,20 +137,32 @@ static hone_status parse_list(hn_dataset *ds, const char *key, const char *text,
     return HONE_OK;
 }
 
-static hone_status parse_count(const char *key, const char *text, int64_t lowest, int64_t *value,
-                               hn_error *err) {
+/* The first `length` characters of text. */
+static hone_status parse_count(const char *key, const char *text, size_t length, int64_t lowest,
+                               int64_t *value, hn_error *err) {
     int64_t v = 0;
-    HN_CHECK(err, hn_text_s64(text, strlen(text), &v) && v >= lowest, HONE_E_ARG,
-             "%s: '%s' is not a whole number of at least %d", key, text, (int)lowest);
+    HN_CHECK(err, hn_text_s64(text, length, &v) && v >= lowest, HONE_E_ARG,
+             "%s: '%.*s' is not a whole number of at least %d", key, (int)length, text,
+             (int)lowest);
     *value = v;
     return HONE_OK;
 }
 
-static hone_status parse_side(const char *key, const char *text, int64_t *value, hn_error *err) {
-    HN_TRY(parse_count(key, text, 1, value, err));
-    HN_CHECK(err, *value <= MAX_SIDE, HONE_E_LIMIT, "%s: %s is more than %d pixels", key, text,
-             MAX_SIDE);
+static hone_status parse_side(const char *key, const char *text, size_t length, int64_t *value,
+                              hn_error *err) {
+    HN_TRY(parse_count(key, text, length, 1, value, err));
+    HN_CHECK(err, *value <= MAX_SIDE, HONE_E_LIMIT, "%s: %.*s is more than %d pixels", key,
+             (int)length, text, MAX_SIDE);
     return HONE_OK;
+}
+
+hone_status hn_dataset_sides(const char *key, const char *text, char between, int64_t *first,
+                             int64_t *second, hn_error *err) {
+    const char *end = strchr(text, between);
+    *second = 0;
+    if (end == NULL) return parse_side(key, text, strlen(text), first, err);
+    HN_TRY(parse_side(key, end + 1, strlen(end + 1), second, err));
+    return parse_side(key, text, (size_t)(end - text), first, err);
 }
 
 static hone_status parse_choice(const char *key, const char *text, const char *zero,
@@ -174,9 +187,10 @@ static hone_status parse_value(hn_dataset *ds, hn_dataset_key key, char *text, h
     int64_t number = 0;
     switch (key) {
         case HN_DATASET_KEY_SCALE: return parse_number(name, text, strlen(text), &s->scale, err);
-        case HN_DATASET_KEY_MEAN: return parse_list(ds, name, text, &s->n_mean, &s->mean, err);
+        case HN_DATASET_KEY_MEAN:
+            return hn_dataset_numbers(&ds->arena, name, text, &s->n_mean, &s->mean, err);
         case HN_DATASET_KEY_STD:
-            HN_TRY(parse_list(ds, name, text, &s->n_std, &s->std, err));
+            HN_TRY(hn_dataset_numbers(&ds->arena, name, text, &s->n_std, &s->std, err));
             for (int i = 0; i < s->n_std; i++)
                 HN_CHECK(err, s->std[i] != 0, HONE_E_ARG, "std: a value is 0");
             return HONE_OK;
@@ -185,14 +199,14 @@ static hone_status parse_value(hn_dataset *ds, hn_dataset_key key, char *text, h
             HN_TRY(parse_choice(name, text, "nchw", "nhwc", &second, err));
             s->layout = second ? HN_LAYOUT_NHWC : HN_LAYOUT_NCHW;
             return HONE_OK;
-        case HN_DATASET_KEY_N: return parse_count(name, text, 1, &s->n, err);
-        case HN_DATASET_KEY_SKIP: return parse_count(name, text, 0, &s->skip, err);
+        case HN_DATASET_KEY_N: return parse_count(name, text, strlen(text), 1, &s->n, err);
+        case HN_DATASET_KEY_SKIP: return parse_count(name, text, strlen(text), 0, &s->skip, err);
         case HN_DATASET_KEY_SEED:
-            HN_TRY(parse_count(name, text, 0, &number, err));
+            HN_TRY(parse_count(name, text, strlen(text), 0, &number, err));
             s->seed = (uint64_t)number;
             return HONE_OK;
         case HN_DATASET_KEY_SHUFFLE:
-            HN_TRY(parse_count(name, text, 0, &number, err));
+            HN_TRY(parse_count(name, text, strlen(text), 0, &number, err));
             s->shuffle = (uint64_t)number;
             s->shuffled = true;
             return HONE_OK;
@@ -208,12 +222,11 @@ static hone_status parse_value(hn_dataset *ds, hn_dataset_key key, char *text, h
             HN_CHECK(err, s->dtype != HONE_DTYPE_NONE, HONE_E_ARG, "dtype: no type is called '%s'",
                      text);
             return HONE_OK;
-        case HN_DATASET_KEY_RESIZE: {
-            char *width = split(text, ':');
-            if (width != NULL) HN_TRY(parse_side(name, width, &s->resize_width, err));
-            return parse_side(name, text, &s->resize, err);
-        }
-        case HN_DATASET_KEY_CROP: return parse_side(name, text, &s->crop, err);
+        case HN_DATASET_KEY_RESIZE:
+            return hn_dataset_sides(name, text, ':', &s->scaling.resize, &s->scaling.resize_width,
+                                    err);
+        case HN_DATASET_KEY_CROP:
+            return parse_side(name, text, strlen(text), &s->scaling.crop, err);
         case HN_DATASET_KEY_COUNT_: break;
     }
     assert(!"no key");
@@ -319,16 +332,17 @@ static hone_status parse_item(hn_dataset *ds, char *item, uint32_t *seen, hn_err
     return parse_value(ds, (hn_dataset_key)key, value, err);
 }
 
-hone_status hn_dataset_parse(hn_dataset *ds, const char *text, hn_error *err) {
+/* The line that a text is or names, in the dataset's arena. */
+static hone_status line_of(hn_dataset *ds, const char *text, char **line, hn_error *err) {
     HN_CHECK(err, strlen(text) <= MAX_LINE, HONE_E_LIMIT,
              "a dataset is named by at most %d characters, not %zu", MAX_LINE, strlen(text));
-    char *line = NULL;
-    if (text[0] == '@') {
-        HN_TRY(read_line(ds, text + 1, &line, err));
-    } else {
-        line = hn_arena_strdup(&ds->arena, text);
-        if (line == NULL) return HN_NOMEM(err);
-    }
+    if (text[0] == '@') return read_line(ds, text + 1, line, err);
+    *line = hn_arena_strdup(&ds->arena, text);
+    return *line != NULL ? HONE_OK : HN_NOMEM(err);
+}
+
+/* Cuts the line to pieces. */
+static hone_status parse_line(hn_dataset *ds, char *line, hn_error *err) {
     hn_dataset_spec *s = &ds->spec;
     *s = (hn_dataset_spec){.scale = 1, .n = -1, .seed = 1};
     uint32_t seen = 0;
@@ -343,4 +357,113 @@ hone_status hn_dataset_parse(hn_dataset *ds, const char *text, hn_error *err) {
     HN_CHECK(err, s->n_mean <= 1 || s->n_std <= 1 || s->n_mean == s->n_std, HONE_E_ARG,
              "mean has %d values and std %d", s->n_mean, s->n_std);
     return HONE_OK;
+}
+
+hone_status hn_dataset_parse(hn_dataset *ds, const char *text, hn_error *err) {
+    char *line = NULL;
+    HN_TRY(line_of(ds, text, &line, err));
+    return parse_line(ds, line, err);
+}
+
+/* ---- the line with other paths ----------------------------------------------------------------
+ */
+
+typedef struct mover {
+    hn_dataset *ds; /* parsed */
+    const char *(*place)(void *ctx, const char *path);
+    void *ctx;
+    hn_allocator *alloc;
+    char *text;
+    size_t n, room;
+} mover;
+
+static hone_status put(mover *m, const char *bytes, size_t n, hn_error *err) {
+    if (m->room - m->n <= n) {
+        size_t room = 2 * m->room + n + 256;
+        char *more = hn_realloc(m->alloc, m->text, room, HN_MEM_OTHER);
+        if (more == NULL) return HN_NOMEM(err);
+        m->text = more;
+        m->room = room;
+    }
+    if (n > 0) memcpy(m->text + m->n, bytes, n);
+    m->n += n;
+    m->text[m->n] = '\0';
+    return HONE_OK;
+}
+
+static hone_status put_path(mover *m, const char *path, hn_error *err) {
+    for (; *path != '\0'; path++) {
+        if (*path == ',' || *path == ':' || *path == '\\') HN_TRY(put(m, "\\", 1, err));
+        HN_TRY(put(m, path, 1, err));
+    }
+    return HONE_OK;
+}
+
+static hone_status put_place(mover *m, const char *path, hn_error *err) {
+    const char *other = m->place(m->ctx, path);
+    HN_CHECK(err, other != NULL, HONE_E_LIMIT, "'%s' has no place", path);
+    return put_path(m, other, err);
+}
+
+/* A file that a key names: of a dataset that is a folder it may lie there. */
+static hone_status put_named(mover *m, const char *name, hn_error *err) {
+    const hn_dataset_spec *s = &m->ds->spec;
+    char path[PATH_MAX];
+    if (s->kind->path_is != HN_PATH_FOLDER) return put_place(m, name, err);
+    HN_TRY(hn_dataset_beside(m->ds, name, path, err));
+    bool beside = strcmp(path, name) != 0;
+    return beside && hn_dataset_inside(name) ? put_path(m, name, err) : put_place(m, path, err);
+}
+
+static hone_status put_item(mover *m, const char *item, size_t n, hn_error *err) {
+    size_t length = strcspn(item, "=");
+    for (int key = 0; key < HN_DATASET_KEY_COUNT_; key++) {
+        bool named = strlen(key_names[key]) == length && memcmp(key_names[key], item, length) == 0;
+        if (!named || (HN_KEYS_PATHS >> key & 1) == 0) continue;
+        const char *path = key == HN_DATASET_KEY_LABELS  ? m->ds->spec.labels
+                           : key == HN_DATASET_KEY_BOXES ? m->ds->spec.boxes
+                                                         : m->ds->spec.masks;
+        HN_TRY(put(m, item, length + 1, err));
+        return put_named(m, path, err);
+    }
+    return put(m, item, n, err);
+}
+
+static hone_status move(mover *m, char *line, hn_error *err) {
+    const hn_dataset_kind *kind = m->ds->spec.kind;
+    char *end = find(line, ',');
+    if (kind->path_is != HN_PATH_WORD) {
+        HN_TRY(put(m, kind->name, strlen(kind->name), err));
+        HN_TRY(put(m, ":", 1, err));
+        HN_TRY(put_place(m, m->ds->spec.path, err));
+    } else {
+        HN_TRY(put(m, line, (size_t)(end - line), err));
+    }
+    while (*end != '\0') {
+        char *item = end + 1;
+        end = find(item, ',');
+        HN_TRY(put(m, ",", 1, err));
+        HN_TRY(put_item(m, item, (size_t)(end - item), err));
+    }
+    return HONE_OK;
+}
+
+hone_status hn_dataset_moved(char **text, const char *spec,
+                             const char *(*place)(void *ctx, const char *path), void *ctx,
+                             hn_allocator *alloc, hn_error *err) {
+    hn_dataset ds = {.alloc = alloc};
+    mover m = {.ds = &ds, .place = place, .ctx = ctx, .alloc = alloc};
+    char *line = NULL, *cut = NULL;
+    hn_arena_init(&ds.arena, alloc, HN_MEM_DATA);
+    hone_status status = line_of(&ds, spec, &line, err);
+    if (status == HONE_OK && (cut = hn_arena_strdup(&ds.arena, line)) == NULL)
+        status = HN_NOMEM(err);
+    if (status == HONE_OK) status = parse_line(&ds, cut, err);
+    if (status == HONE_OK) status = move(&m, line, err);
+    if (status == HONE_OK)
+        *text = m.text;
+    else
+        hn_free(alloc, m.text);
+    hn_arena_deinit(&ds.arena);
+    return status;
 }

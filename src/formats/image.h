@@ -41,6 +41,16 @@ typedef struct hn_image_part {
     int64_t x, y, columns, rows;
 } hn_image_part;
 
+/* `resize` and `crop`, as people give them. */
+typedef struct hn_image_scaling {
+    int64_t resize, crop; /* 0: not given */
+    int64_t resize_width; /* 0: resize is the short side, else the height */
+} hn_image_scaling;
+/* The part of an image of that size that is wanted, and what it is scaled to. HONE_E_SHAPE: it is too
+ * small to crop; messages call it `name`. */
+hone_status hn_image_part_of(hn_image_part *part, const hn_image_scaling *s, int64_t width,
+                             int64_t height, const char *name, hn_error *err);
+
 /* Bilinear and antialiased: each output pixel is the weighted mean of the pixels under a triangle
  * that reaches one output pixel (going down) or one input pixel (going up) to each side. Columns
  * are scaled before rows, each rounding to 8 bits, with weights of 22 bits, as Pillow's BILINEAR

@@ -1,5 +1,6 @@
 /* Scaling in two passes of weighted means over 8-bit pixels: columns into a block of the rows that
  * are needed, then rows. */
+#include <inttypes.h>
 #include <math.h>
 
 #include "base/size.h"
@@ -11,6 +12,29 @@ enum {
     HALF = 1 << (WEIGHT_BITS - 1),
     CHUNK = 192, /* elements of a line scaled at once: whole pixels, whole vectors */
 };
+
+hone_status hn_image_part_of(hn_image_part *part, const hn_image_scaling *s, int64_t width,
+                             int64_t height, const char *name, hn_error *err) {
+    int64_t crop = s->crop;
+    if (s->resize_width > 0) {
+        width = s->resize_width;
+        height = s->resize;
+    } else if (s->resize > 0) {
+        int64_t side = width < height ? width : height;
+        width = width * s->resize / side; /* below 2^31 * 2^14 */
+        height = height * s->resize / side;
+    }
+    *part = (hn_image_part){width, height, 0, 0, width, height};
+    if (crop > 0) {
+        HN_CHECK(err, crop <= width && crop <= height, HONE_E_SHAPE,
+                 "'%s' is %" PRId64 " x %" PRId64 " pixels%s, too small for crop=%" PRId64, name,
+                 width, height, s->resize > 0 ? " after resize" : "", crop);
+        *part = (hn_image_part){width, height, (width - crop) / 2, (height - crop) / 2, crop, crop};
+    }
+    HN_CHECK(err, part->columns <= HN_IMAGE_BYTES / 3 / part->rows, HONE_E_LIMIT,
+             "'%s' would become %" PRId64 " x %" PRId64 " pixels", name, part->columns, part->rows);
+    return HONE_OK;
+}
 
 /* Output i is the sum of weight[i * taps + k] * input[first[i] + k] for k < count[i]. */
 typedef struct filter {

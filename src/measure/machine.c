@@ -13,11 +13,17 @@
 #define MOST_CACHES 8
 #define MOST_MEASURED 3
 
+static const hn_isa weakest_first[] = {
+#define HN_ISA_ROW(name, ...) HN_ISA_##name,
+#include "base/isa.def"
+#undef HN_ISA_ROW
+    0};
+
 static hone_status read_facts(hone_machine *m, hn_arena *arena, hn_error *err) {
-    enum { ISA_BITS = 8 * sizeof(hn_isa) };
+    enum { MOST_ISAS = sizeof weakest_first / sizeof *weakest_first };
     struct utsname names;
     hone_cache_info *caches = hn_arena_array(arena, MOST_CACHES, sizeof *caches);
-    hone_isa_info *isas = hn_arena_array(arena, ISA_BITS, sizeof *isas);
+    hone_isa_info *isas = hn_arena_array(arena, MOST_ISAS, sizeof *isas);
     char cpu[200], driver[64], kernel[sizeof names.sysname + sizeof names.release] = "unknown";
     bool named = uname(&names) == 0;
     if (named) snprintf(kernel, sizeof kernel, "%s %s", names.sysname, names.release);
@@ -29,8 +35,8 @@ static hone_status read_facts(hone_machine *m, hn_arena *arena, hn_error *err) {
         return HN_NOMEM(err);
     m->isa = hn_isa_name(hn_isa_available());
     m->isas = isas;
-    for (int bit = 0; bit < ISA_BITS; bit++) {
-        hn_isa one = (hn_isa)1 << bit;
+    for (int i = 0; weakest_first[i] != 0; i++) {
+        hn_isa one = weakest_first[i];
         if (hn_isa_detected() & one)
             isas[m->n_isas++] = (hone_isa_info){.name = hn_isa_name(one),
                                                 .allowed = (hn_isa_available() & one) != 0};

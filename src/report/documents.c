@@ -228,11 +228,14 @@ static hone_status read_schema(hn_document *d, hn_error *err) {
     HN_CHECK(err, schema != NULL, HONE_E_FORMAT,
              "%s: line %zu: there is no key schema; the result of a verb of hone is wanted",
              d->name, d->line);
-    HN_CHECK(
-        err,
-        sscanf(schema, "hone.%31[a-z]/1%n", d->verb, &end) == 1 && end > 0 && schema[end] == '\0',
-        HONE_E_FORMAT, "%s: line %zu: schema is '%.60s'; hone.VERB/1 is wanted", d->name, d->line,
-        schema);
+    int version = 0;
+    bool read =
+        sscanf(schema, "hone.%31[a-z]/%9d%n", d->verb, &version, &end) == 2 && schema[end] == '\0';
+    HN_CHECK(err, !read || version <= 1, HONE_E_FORMAT,
+             "%s: line %zu: schema is '%.60s', of a newer hone; this one reads hone.%s/1", d->name,
+             d->line, schema, d->verb);
+    HN_CHECK(err, read && version == 1, HONE_E_FORMAT,
+             "%s: line %zu: schema is '%.60s'; hone.VERB/1 is wanted", d->name, d->line, schema);
     return HONE_OK;
 }
 

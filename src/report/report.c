@@ -54,10 +54,11 @@ static void put_sections(hn_page *p) {
         const char *verb;
         void (*put)(hn_page *p, const hn_document *d);
     } sections[] = {{"train", hn_report_train},       {"distill", hn_report_train},
-                    {"optimize", hn_report_optimize}, {"quantize", hn_report_quantize},
-                    {"prune", hn_report_shrink},      {"cluster", hn_report_shrink},
-                    {"factorize", hn_report_shrink},  {"replace", hn_report_shrink},
-                    {"compress", hn_report_compress}, {"profile", hn_report_profile},
+                    {"advise", hn_report_advise},     {"optimize", hn_report_optimize},
+                    {"quantize", hn_report_quantize}, {"prune", hn_report_shrink},
+                    {"cluster", hn_report_shrink},    {"factorize", hn_report_shrink},
+                    {"replace", hn_report_shrink},    {"compress", hn_report_compress},
+                    {"apply", hn_report_compress},    {"profile", hn_report_profile},
                     {"compare", hn_report_compare},   {"eval", hn_report_eval},
                     {"inspect", hn_report_inspect},   {"machine", hn_report_machine}};
     enum { N = sizeof sections / sizeof *sections };

@@ -1,4 +1,4 @@
-/* What hone compress shows: how large the model is after each stage, and how good. */
+/* What hone compress and hone apply show: how large the model is after each stage, and how good. */
 #include "report/report_page.h"
 
 #if HN_HAVE_JANSSON
@@ -8,11 +8,15 @@
 
 enum { MOST_BARS = 70 };
 
-typedef hn_doc_compress made;
+typedef hn_doc_compressed made;
 typedef hn_doc_stage_done stage;
 
+static const made *made_by(const hn_document *d) {
+    return d->compress != NULL ? &d->compress->compressed : &d->apply->compressed;
+}
+
 void hn_report_say_compress(hn_page *p, const hn_document *d) {
-    const made *o = d->compress;
+    const made *o = made_by(d);
     char a[HN_SHOWN], b[HN_SHOWN];
     if (o->source_bytes > 0 && o->output_bytes > 0)
         hn_page_print(p, "<li>The file: %s \xe2\x86\x92 %s, <b>%.1f times smaller</b>.</li>",
@@ -67,7 +71,7 @@ static void put_stages(hn_page *p, const made *o) {
 }
 
 void hn_report_compress(hn_page *p, const hn_document *d) {
-    const made *o = d->compress;
+    const made *o = made_by(d);
     hn_section_begin(p, "Stages");
     hn_page_of(p, o->output);
     draw_sizes(p, o);

@@ -116,7 +116,8 @@ static told told_by(const hn_document *d) {
                            : d->cluster != NULL   ? d->cluster->shrinking.output
                            : d->factorize != NULL ? d->factorize->shrinking.output
                            : d->replace != NULL   ? d->replace->shrinking.output
-                           : d->compress != NULL  ? d->compress->output
+                           : d->compress != NULL  ? d->compress->compressed.output
+                           : d->apply != NULL     ? d->apply->compressed.output
                            : d->eval != NULL      ? d->eval->model
                            : d->train != NULL     ? d->train->training.output
                            : d->distill != NULL   ? d->distill->training.output
@@ -307,10 +308,11 @@ static void put_words(hn_page *p) {
         const char *verb;
         void (*say)(hn_page *p, const hn_document *d);
     } sayers[] = {{"train", hn_report_say_train},       {"distill", hn_report_say_train},
-                  {"optimize", hn_report_say_optimize}, {"quantize", hn_report_say_quantize},
-                  {"prune", hn_report_say_shrink},      {"cluster", hn_report_say_shrink},
-                  {"factorize", hn_report_say_shrink},  {"replace", hn_report_say_shrink},
-                  {"compress", hn_report_say_compress}, {"bench", hn_report_say_bench},
+                  {"advise", hn_report_say_advise},     {"optimize", hn_report_say_optimize},
+                  {"quantize", hn_report_say_quantize}, {"prune", hn_report_say_shrink},
+                  {"cluster", hn_report_say_shrink},    {"factorize", hn_report_say_shrink},
+                  {"replace", hn_report_say_shrink},    {"compress", hn_report_say_compress},
+                  {"apply", hn_report_say_compress},    {"bench", hn_report_say_bench},
                   {"bench", hn_report_say_noise},       {"eval", hn_report_say_eval},
                   {"compare", hn_report_say_compare},   {"profile", hn_report_say_profile}};
     enum { MOST_SAID = 3 }; /* of one verb: a sweep is for the tables */

@@ -117,11 +117,13 @@ void hn_report_compress(hn_page *p, const hn_document *d);
 void hn_report_eval(hn_page *p, const hn_document *d);
 void hn_report_inspect(hn_page *p, const hn_document *d);
 void hn_report_machine(hn_page *p, const hn_document *d);
+void hn_report_advise(hn_page *p, const hn_document *d);
 void hn_report_optimize(hn_page *p, const hn_document *d);
 void hn_report_quantize(hn_page *p, const hn_document *d);
 void hn_report_shrink(hn_page *p, const hn_document *d); /* of hone prune and its like */
 void hn_report_train(hn_page *p, const hn_document *d);  /* of hone distill as well */
 /* What a document says in words, as items of the summary's list. */
+void hn_report_say_advise(hn_page *p, const hn_document *d);
 void hn_report_say_bench(hn_page *p, const hn_document *d);
 void hn_report_say_noise(hn_page *p, const hn_document *d); /* of all benchmarks */
 void hn_report_say_profile(hn_page *p, const hn_document *d);

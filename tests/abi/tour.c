@@ -658,6 +658,35 @@ static void close_model(void *ctx, int id) {
     (void)id;
 }
 
+#ifdef HONE_SIZED_H /* hone.h of version 0.1 gives no advice */
+static void advising(const char *digits) {
+    hone_model *m;
+    hone_advice *a;
+    hone_advise_options o;
+    hone_dim_value dims[] = {{.name = "batch", .value = 1}};
+    hone_advise_options_init(&o);
+    o.target = "mobile_npu";
+    o.use = "video";
+    o.n_dims = 1;
+    o.dims = dims;
+    MUST(hone_model_load(&m, digits, NULL, &error));
+    MUST(hone_advise(m, &o, &a, &error));
+    const hone_advice_remedy *last = &a->remedies[a->n_remedies - 1];
+    const hone_advice_symptom *sign = &a->symptoms[a->n_symptoms - 1];
+    if (strcmp(a->target, "mobile_npu") != 0 || strcmp(last->name, "distil") != 0 ||
+        last->branch != a->n_branches - 1 || strcmp(sign->kind, "the way back") != 0 ||
+        strcmp(a->branches[last->branch].answer, "no") != 0) {
+        printf("line %d: the advice is not what it should be\n", __LINE__);
+        failures++;
+    }
+    hone_advice_destroy(a);
+    REFUSES(o, hone_advise(m, &o, &a, &error));
+    hone_model_destroy(m);
+}
+#else
+static void advising(const char *digits) { (void)digits; }
+#endif
+
 static void optimizing(const char *digits) {
     hone_model *m;
     hone_optimization *found;
@@ -697,6 +726,7 @@ int main(int argc, char **argv) {
     two_models();
     timing();
     optimizing(argv[1]);
+    advising(argv[1]);
     if (failures == 0) printf("all structs whole\n");
     return failures > 0;
 }

@@ -52,6 +52,40 @@ static void no_sample_serves_twice(void **state) {
     hn_dataset_close(ds);
 }
 
+/* What nothing is chosen or verified by is trained on. */
+static void the_rest_is_trained_on(void **state) {
+    (void)state;
+    enum { N = 6000 };
+    static int seen[N];
+    hn_dataset *ds = rows("a.csv", 0, N), *other = rows("b.csv", 0, 20);
+    hn_parts p;
+    assert_int_equal(hn_parts_init(&p, ds, NULL, NULL, 1, &scratch_mem, NULL), HONE_OK);
+    assert_int_equal(hn_dataset_count(p.train), N - 2048 - (N - 512) / 4);
+    see(p.train, seen);
+    see(p.choose, seen);
+    see(p.verify, seen);
+    for (int i = 0; i < N; i++) assert_int_equal(seen[i], 1);
+    int64_t first[2]; /* those to calibrate with are the first of them */
+    assert_int_equal(hn_dataset_labels(p.train, 511, 1, &first[0], NULL), HONE_OK);
+    assert_int_equal(hn_dataset_labels(p.calibrate, 511, 1, &first[1], NULL), HONE_OK);
+    assert_int_equal(first[0], first[1]);
+    hn_parts_deinit(&p);
+    /* With others to choose by, all are; without any data, those to calibrate with. */
+    assert_int_equal(hn_parts_init(&p, ds, NULL, other, 1, &scratch_mem, NULL), HONE_OK);
+    assert_int_equal(hn_dataset_count(p.train), N);
+    assert_int_equal(hn_dataset_count(p.choose) + hn_dataset_count(p.verify), 20);
+    hn_parts_deinit(&p);
+    assert_int_equal(hn_parts_init(&p, NULL, ds, other, 1, &scratch_mem, NULL), HONE_OK);
+    assert_int_equal(hn_dataset_count(p.train), N);
+    assert_int_equal(hn_dataset_count(p.calibrate), 512);
+    hn_parts_deinit(&p);
+    assert_int_equal(hn_parts_init(&p, NULL, NULL, other, 1, &scratch_mem, NULL), HONE_OK);
+    assert_null(p.train);
+    hn_parts_deinit(&p);
+    hn_dataset_close(ds);
+    hn_dataset_close(other);
+}
+
 static void the_seed_decides(void **state) {
     (void)state;
     hn_dataset *ds = rows("a.csv", 0, 100);
@@ -128,8 +162,11 @@ static void more_than_is_needed_is_left(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(no_sample_serves_twice),       TEST(the_seed_decides),
-        TEST(what_is_given_apart_is_taken), TEST(more_than_is_needed_is_left),
+        TEST(the_rest_is_trained_on),
+        TEST(no_sample_serves_twice),
+        TEST(the_seed_decides),
+        TEST(what_is_given_apart_is_taken),
+        TEST(more_than_is_needed_is_left),
         TEST(too_few_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -382,6 +383,124 @@ static void which_candidate_it_is_and_what_is_left(void **state) {
     assert_int_equal(told_of[0], s.out.n_rows - 1);
     assert_int_equal(told_of[1], s.out.n_rows - 1);
     assert_true(told_left >= 0);
+    end(&s);
+}
+
+/* A hidden layer of 64 that can lose channels, and what it is trained on. */
+static void begin_with_channels(set_up *s) {
+    enum { IN = 16, HIDDEN = 64, OUT = 16, ROWS = 300 };
+    static char graph[(IN * HIDDEN + HIDDEN * OUT) * 10 + 400];
+    static float x[ROWS * IN];
+    const int sizes[2] = {IN * HIDDEN, HIDDEN * OUT};
+    hn_rng rng;
+    hn_rng_init(&rng, 3);
+    size_t used = (size_t)snprintf(graph, sizeof graph,
+                                   "g (float[n,16] x) => (float[n,16] y) <float[16,64] w0 = {");
+    for (int k = 0; k < 2; k++) {
+        for (int i = 0; i < sizes[k]; i++)
+            used += (size_t)snprintf(graph + used, sizeof graph - used, "%s%.3f", i > 0 ? ", " : "",
+                                     hn_rng_normal(&rng) / 4);
+        used += (size_t)snprintf(graph + used, sizeof graph - used, "%s",
+                                 k == 0 ? "}, float[64,16] w1 = {" : "}");
+    }
+    snprintf(graph + used, sizeof graph - used,
+             "> { h = MatMul (x, w0) r = Relu (h) y = MatMul (r, w1) }");
+    for (int i = 0; i < ROWS * IN; i++) x[i] = (float)hn_rng_normal(&rng);
+    begin_without_labels(s, graph, 2, (const int64_t[]){ROWS, IN}, x);
+    s->o.max_drop = 60; /* dB of signal to noise: answers do not matter here */
+}
+
+static void assert_replayed(const set_up *s, set_up *again);
+
+/* What is trained is chosen where it is faster, and its recipe, which has the epochs, does it again. */
+static void what_is_trained_can_be_chosen(void **state) {
+    (void)state;
+    set_up s, again;
+    begin_with_channels(&s);
+    run(&s);
+    assert_null(row_of(&s, "channels-50"));
+    assert_true(left_out(&s, "trained models: no time was given"));
+    end(&s);
+
+    begin_with_channels(&s);
+    s.o.train_budget = 1e6;
+    s.o.round = some_are_fast;
+    fast[0] = fast[1] = "channels-50:";
+    run(&s);
+    const hone_optimize_row *r = row_of(&s, "channels-50"), *heads = row_of(&s, "heads-25");
+    assert_non_null(r);
+    assert_string_equal(r->state, "chosen");
+    assert_true(says(r->help, "60 epochs") && says(s.out.recipe, "train epochs=60 goal=teacher"));
+    assert_true(r->file_bytes < row_of(&s, "int8")->file_bytes);
+    assert_string_equal(heads->state, "failed");
+    assert_true(says(heads->why, "finds nothing to take away"));
+    /* With good answers it could not be chosen, so it was not trained. */
+    assert_string_equal(row_of(&s, "sparse-80")->state, "behind");
+    begin_with_channels(&again);
+    assert_replayed(&s, &again);
+    end(&again);
+    end(&s);
+}
+
+static bool stops_before_sparse(void *ctx, const char *what, int64_t done, int64_t total) {
+    (void)ctx, (void)done, (void)total;
+    snprintf(doing, sizeof doing, "%s", what);
+    runs_go_on &= strncmp(what, "sparse-80", 9) != 0;
+    return runs_go_on;
+}
+
+static int n_trained;
+static bool counts_training(void *ctx, const char *what, int64_t done, int64_t total) {
+    n_trained += done == total && done > 256 && says(what, "channels-50: train");
+    return on_progress(ctx, what, done, total);
+}
+
+/* What was trained before an interruption is not trained again, and nothing is left behind. */
+static void an_ended_search_goes_on(void **state) {
+    (void)state;
+    set_up s;
+    const char *kept = scratch_path("kept");
+    for (int again = 0; again < 2; again++) {
+        begin_with_channels(&s);
+        s.o.train_budget = 1e6;
+        memset(s.o.source, '5', sizeof s.o.source - 1);
+        s.o.keep = kept;
+        s.o.round = some_are_fast;
+        fast[0] = fast[1] = "channels-50:";
+        s.o.progress = again ? counts_training : stops_before_sparse;
+        runs_go_on = true;
+        n_trained = 0;
+        run(&s);
+        assert_int_equal(s.out.interrupted, !again);
+        assert_string_equal(row_of(&s, "channels-50")->state, "chosen");
+        assert_true(says(s.out.recipe, "train epochs=60 goal=teacher"));
+        assert_int_equal(access(kept, F_OK) == 0, !again);
+        assert_int_equal(n_trained, 0);
+        if (again) {
+            set_up once_more;
+            begin_with_channels(&once_more);
+            memcpy(once_more.o.source, s.o.source, sizeof s.o.source);
+            assert_replayed(&s, &once_more);
+            end(&once_more);
+        }
+        end(&s);
+    }
+}
+
+/* Models are made and timed, but none is trained in a time that no epoch fits into. */
+static void no_time_to_train(void **state) {
+    (void)state;
+    set_up s;
+    begin_with_channels(&s);
+    s.o.train_budget = 1e-9;
+    s.o.round = some_are_fast;
+    fast[0] = fast[1] = "channels-50:";
+    run(&s);
+    const hone_optimize_row *r = row_of(&s, "channels-50");
+    assert_non_null(r);
+    assert_string_equal(r->state, "skipped");
+    assert_true(says(r->why, "are left to train in") && r->file_bytes > 0 && isnan(r->drop));
+    assert_string_not_equal(s.out.rows[s.out.chosen].name, "channels-50");
     end(&s);
 }
 
@@ -977,6 +1096,9 @@ int main(void) {
         TEST(a_time_that_is_spent_ends_it),
         TEST(the_choice_is_verified_after_an_interruption),
         TEST(which_candidate_it_is_and_what_is_left),
+        TEST(what_is_trained_can_be_chosen),
+        TEST(no_time_to_train),
+        TEST(an_ended_search_goes_on),
         TEST(without_real_samples_only_what_is_exact),
         TEST(unchecked_models_when_allowed),
         TEST(the_gate_decides),

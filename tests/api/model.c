@@ -56,6 +56,45 @@ static void inputs_and_outputs_are_described(void **state) {
     hone_model_destroy(NULL);
 }
 
+static void append_line(void *ctx, const char *location) {
+    strcat(ctx, location);
+    strcat(ctx, "\n");
+}
+
+static void files_of_external_data_are_named(void **state) {
+    (void)state;
+    hone_error err;
+    char names[2000] = "";
+    ASSERT_OK(hone_model_files(MODEL("external"), append_line, names, &err), err);
+    assert_non_null(strstr(names, "external.data\n"));
+    names[0] = '\0';
+    ASSERT_OK(hone_model_files(DIGITS, append_line, names, &err), err);
+    assert_string_equal(names, "");
+    ASSERT_FAILS(hone_model_files("/nowhere.onnx", append_line, names, &err), err, HONE_E_IO,
+                 "nowhere");
+    /* Files that lie elsewhere are no business of a model's. */
+    size_t n;
+    unsigned char *bytes = bytes_of(MODEL("external"), &n);
+    for (size_t i = 0; i + 13 <= n; i++)
+        if (memcmp(bytes + i, "external.data", 13) == 0) memcpy(bytes + i, "../ernal.data", 13);
+    ASSERT_FAILS(hone_model_files(scratch_put("m.onnx", bytes, n), append_line, names, &err), err,
+                 HONE_E_MODEL, "'../ernal.data' is not inside the model's folder");
+    free(bytes);
+}
+
+static void a_machine_is_read_from_a_file(void **state) {
+    (void)state;
+    hone_error err;
+    hone_machine *m = NULL;
+    ASSERT_FAILS(hone_machine_read(&m, scratch_put_text("m.json", "{}"), &err), err, HONE_E_FORMAT,
+                 "m.json: line 1: there is no key schema");
+    ASSERT_FAILS(hone_machine_read(&m, scratch_put("m.json", "{}\0", 3), &err), err, HONE_E_FORMAT,
+                 "is not text");
+    ASSERT_FAILS(hone_machine_read(&m, "/nowhere.json", &err), err, HONE_E_IO, "nowhere");
+    ASSERT_FAILS(hone_machine_read(&m, NULL, &err), err, HONE_E_ARG, "path is NULL");
+    assert_null(m);
+}
+
 static void an_input_with_a_default_need_not_be_given(void **state) {
     (void)state;
     hone_error err;
@@ -418,6 +457,8 @@ static void text_goes_both_ways(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(inputs_and_outputs_are_described),
+        WITH_FILES(files_of_external_data_are_named),
+        WITH_FILES(a_machine_is_read_from_a_file),
         cmocka_unit_test(an_input_with_a_default_need_not_be_given),
         cmocka_unit_test(a_file_can_be_copied_instead_of_mapped),
         WITH_FILES(what_cannot_be_read_is_told),

@@ -162,6 +162,19 @@ static void red_zones_follow_pieces(void **state) {
 #endif
 }
 
+static void texts_of_any_length_are_formatted(void **state) {
+    (void)state;
+    char long_text[6001];
+    memset(long_text, 'x', 6000), long_text[6000] = '\0';
+    assert_string_equal(hn_arena_format(&arena, "%s %d", "layer", 7), "layer 7");
+    assert_string_equal(hn_arena_format(&arena, "%s", ""), "");
+    const char *all = hn_arena_format(&arena, "<%s>", long_text);
+    assert_int_equal(strlen(all), 6002);
+    assert_memory_equal(all + 1, long_text, 6000);
+    mem.limit = atomic_load(&mem.live);
+    assert_null(hn_arena_format(&arena, "%s%s%s", long_text, long_text, long_text));
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
@@ -171,6 +184,7 @@ int main(void) {
         TEST(arrays_are_zeroed),
         TEST(absurd_sizes_are_refused),
         TEST(strings_are_copied),
+        TEST(texts_of_any_length_are_formatted),
         TEST(it_can_be_used_again),
         TEST(rewound_it_needs_no_new_blocks),
         TEST(going_back_to_a_mark_keeps_what_was_before),

@@ -331,12 +331,84 @@ static void test_part(void **state) {
     hn_dataset_close(ds);
 }
 
+/* ---- the line with other paths ---- */
+
+/* Remembers what it was asked for; each place is `at/` and a number. */
+typedef struct places {
+    char asked[400], place[32];
+    int n, most;
+} places;
+
+static const char *give_place(void *ctx, const char *path) {
+    places *p = ctx;
+    size_t used = strlen(p->asked);
+    if (p->n == p->most) return NULL;
+    snprintf(p->asked + used, sizeof p->asked - used, "[%s]", path);
+    snprintf(p->place, sizeof p->place, "at/%d,", p->n++);
+    return p->place;
+}
+
+static void expect_moved(const char *line, const char *wanted, const char *asked) {
+    places p = {.most = 10};
+    char *text = NULL;
+    hn_error err;
+    if (hn_dataset_moved(&text, line, give_place, &p, &scratch_mem, &err) != HONE_OK)
+        fail_msg("%s: %s", line, err.text);
+    assert_string_equal(text, wanted);
+    assert_string_equal(p.asked, asked);
+    hn_free(&scratch_mem, text);
+}
+
+static void test_moved(void **state) {
+    (void)state;
+    char line[800], asked[800];
+    expect_moved("csv:a\\,b.csv,scale=1/255,n=3", "csv:at/0\\,,scale=1/255,n=3", "[a,b.csv]");
+    expect_moved("idx:i,labels=l\\:x,skip=1", "idx:at/0\\,,labels=at/1\\,,skip=1", "[i][l:x]");
+    expect_moved("npz:x.npz,targets=a:b", "npz:at/0\\,,targets=a:b", "[x.npz]");
+    expect_moved("synthetic:digits,n=4,seed=2", "synthetic:digits,n=4,seed=2", "");
+    expect_moved("random,n=2", "random,n=2", "");
+    /* What lies in the folder goes with it; what does not is named on its own. */
+    const char *folder = scratch_folder("photos");
+    scratch_put_text("photos/l.csv", "a.jpg,1\n");
+    scratch_put_text("out.csv", "a.jpg,1\n");
+    snprintf(line, sizeof line, "images:%s,labels=l.csv,boxes=other.csv,resize=4:5", folder);
+    snprintf(asked, sizeof asked, "[%s][other.csv]", folder);
+    expect_moved(line, "images:at/0\\,,labels=l.csv,boxes=at/1\\,,resize=4:5", asked);
+    snprintf(line, sizeof line, "raw:%s,labels=../out.csv", folder);
+    snprintf(asked, sizeof asked, "[%s][%s/../out.csv]", folder, folder);
+    expect_moved(line, "raw:at/0\\,,labels=at/1\\,", asked);
+    snprintf(line, sizeof line, "@%s", scratch_put_text("line.txt", "csv:x.csv\n  n=1\n\n"));
+    expect_moved(line, "csv:at/0\\,,n=1", "[x.csv]");
+    /* Wrong lines are wrong here too. */
+    places none = {.most = 1};
+    char *text = NULL;
+    hn_error err;
+    assert_int_equal(hn_dataset_moved(&text, "csv:a,b=1", give_place, &none, &scratch_mem, &err),
+                     HONE_E_ARG);
+    assert_int_equal(
+        hn_dataset_moved(&text, "idx:i,labels=l", give_place, &none, &scratch_mem, &err),
+        HONE_E_LIMIT);
+    assert_null(text);
+    /* No allocation that fails leaks. */
+    hone_status status = HONE_E_NOMEM;
+    for (int k = 0; status == HONE_E_NOMEM; k++) {
+        hn_allocator alloc;
+        places p = {.most = 10};
+        hn_allocator_init(&alloc);
+        atomic_store(&alloc.fail_after, k);
+        status = hn_dataset_moved(&text, "idx:i,labels=l", give_place, &p, &alloc, &err);
+        if (status == HONE_OK) hn_free(&alloc, text);
+        assert_int_equal(atomic_load(&alloc.blocks), 0);
+    }
+    assert_int_equal(status, HONE_OK);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_kinds),       TEST(test_keys),         TEST(test_window),   TEST(test_shuffle),
-        TEST(test_escapes),     TEST(test_line_in_file), TEST(test_channels), TEST(test_types),
-        TEST(test_long_sample), TEST(test_find),         TEST(test_part),
+        TEST(test_moved),   TEST(test_kinds),       TEST(test_keys),         TEST(test_window),
+        TEST(test_shuffle), TEST(test_escapes),     TEST(test_line_in_file), TEST(test_channels),
+        TEST(test_types),   TEST(test_long_sample), TEST(test_find),         TEST(test_part),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

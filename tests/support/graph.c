@@ -12,7 +12,7 @@
 #include "support/scratch.h"
 
 hn_model *graph_model(int opset, const char *text) {
-    char whole[4096];
+    char whole[1 << 15];
     hn_error err;
     hn_model *m;
     int n = snprintf(

@@ -12,3 +12,7 @@ cp "$digits" m.onnx
 hone optimize m.onnx -q -o m.onnx
 hone optimize m.onnx -q --data synthetic:digits --metric nonsense -o a.onnx | sed 's/;.*//'
 ls
+hone optimize m.onnx -q --train-budget 5m
+hone optimize m.onnx -q --data synthetic:digits --train-budget 5x
+hone optimize m.onnx -q --data synthetic:digits --augment flip
+hone optimize m.onnx -q --data synthetic:digits,n=20 --train-budget 5m --augment nonsense -o a.onnx
