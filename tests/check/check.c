@@ -93,9 +93,16 @@ static const uint32_t poison = 0x7fa5c3b7;
 
 static unsigned char poison_byte(size_t at) { return (unsigned char)(poison >> at % 4 * 8); }
 
+/* By copies of what is there already, each twice as long: a sanitizer and an emulator take a call of
+ * memcpy for one step. */
 static void fill_poison(void *data, size_t bytes) {
     unsigned char *p = data;
-    for (size_t i = 0; i < bytes; i++) p[i] = poison_byte(i);
+    size_t done = 0;
+    for (; done < bytes && done < sizeof poison; done++) p[done] = poison_byte(done);
+    for (size_t some; done < bytes; done += some) {
+        some = done < bytes - done ? done : bytes - done;
+        memcpy(p + done, p, some);
+    }
 }
 
 /* QEMU reads all elements of a masked load of AVX, also those that the mask leaves out: under it what
@@ -138,12 +145,15 @@ static guarded guarded_new(size_t bytes, bool aligned) {
     return g;
 }
 
+static bool all_5a(const unsigned char *p, size_t n) {
+    return n == 0 || (*p == 0x5a && memcmp(p, p + 1, n - 1) == 0);
+}
+
 /* Nothing outside the data has been written. */
 static bool guarded_intact(const guarded *g) {
-    unsigned char *begin = g->map + (g->map_bytes - g->body) / 2, *end = begin + g->body;
-    for (unsigned char *p = begin; p < end; p++)
-        if ((p < g->data || p >= g->data + g->bytes) && *p != 0x5a) return false;
-    return true;
+    const unsigned char *begin = g->map + (g->map_bytes - g->body) / 2, *end = begin + g->body;
+    const unsigned char *behind = g->data + g->bytes;
+    return all_5a(begin, (size_t)(g->data - begin)) && all_5a(behind, (size_t)(end - behind));
 }
 
 static void guarded_free(guarded *g) {
@@ -196,18 +206,29 @@ typedef struct operands {
     void *ptr[CHECK_MAX_OPERANDS];
 } operands;
 
-static operands operands_new(const check_family *f, const check_case *c, check_data kind,
-                             uint64_t seed) {
+/* Memory for all operands; they hold what `given` holds, where it is not NULL. */
+static operands operands_like(const check_case *c, const operands *given) {
     operands s = {0};
     for (int i = 0; i < c->n_operands; i++) {
         const check_operand *o = &c->operand[i];
         if (o->role == CHECK_ABSENT || o->role == CHECK_SAME) continue;
         s.mem[i] = guarded_new(bytes_of(o), false);
         s.ptr[i] = s.mem[i].data;
-        if (o->role != CHECK_OUT) fill(f, c, i, kind, seed, s.ptr[i]);
+        if (given != NULL) memcpy(s.ptr[i], given->ptr[i], bytes_of(o));
     }
     for (int i = 0; i < c->n_operands; i++)
         if (c->operand[i].role == CHECK_SAME) s.ptr[i] = s.ptr[c->operand[i].same];
+    return s;
+}
+
+static operands operands_new(const check_family *f, const check_case *c, check_data kind,
+                             uint64_t seed) {
+    operands s = operands_like(c, NULL);
+    for (int i = 0; i < c->n_operands; i++) {
+        const check_role role = c->operand[i].role;
+        if (role == CHECK_ABSENT || role == CHECK_SAME || role == CHECK_OUT) continue;
+        fill(f, c, i, kind, seed, s.ptr[i]);
+    }
     return s;
 }
 
@@ -418,7 +439,8 @@ static const hn_kernel *reference(const check_family *f) {
 }
 
 /* A test that cannot fail is a bug: the reference must depend on every input. */
-static void suspect(const check_family *f, const check_case *c, const operands *ref) {
+static void suspect(const check_family *f, const check_case *c, const operands *given,
+                    const operands *ref) {
     const char *text = NULL;
     size_t zeros = 0, written = 0;
     for (int i = 0; i < c->n_operands; i++) {
@@ -437,7 +459,7 @@ static void suspect(const check_family *f, const check_case *c, const operands *
     for (int i = 0; i < c->n_operands && text == NULL; i++) {
         const check_operand *o = &c->operand[i];
         if (o->role != CHECK_IN && o->role != CHECK_WEIGHTS && o->role != CHECK_INOUT) continue;
-        operands other = operands_new(f, c, CHECK_RANDOM, 1);
+        operands other = operands_like(c, given);
         fill(f, c, i, CHECK_RANDOM, 2, other.ptr[i]);
         run_row(reference(f), c, &other, 1);
         bool same = true;
@@ -454,8 +476,10 @@ static void suspect(const check_family *f, const check_case *c, const operands *
     report("suspicious", f, reference(f)->name, c, data_names[CHECK_RANDOM], text);
 }
 
+/* given: what operands hold before; ref: and after the reference. */
 static void check_row(const check_family *f, const check_case *c, check_data kind,
-                      const hn_kernel *k, const operands *ref, const operands *size) {
+                      const hn_kernel *k, const operands *given, const operands *ref,
+                      const operands *size) {
     const char *why = NULL;
     bound b = bound_of(f, c, kind, k);
     if (k->ok != NULL && !k->ok(c->problem, &why)) {
@@ -468,7 +492,7 @@ static void check_row(const check_family *f, const check_case *c, check_data kin
     if (!good) snprintf(text, sizeof text, "packing by tasks gives other bytes than in one");
     operands one = {0};
     for (int lanes = 1; lanes <= MAX_LANES && good; lanes++) {
-        operands s = operands_new(f, c, kind, 1);
+        operands s = operands_like(c, given);
         good = run_row(k, c, &s, lanes);
         if (!good) snprintf(text, sizeof text, "%d lanes: wrote outside its memory", lanes);
         for (int i = 0; i < c->n_operands && good; i++) {
@@ -513,11 +537,11 @@ static void take_sizes(const check_operand *o, void *data) {
 }
 
 static void check_one(const check_family *f, const check_case *c, check_data kind) {
-    operands ref = operands_new(f, c, kind, 1);
+    operands given = operands_new(f, c, kind, 1), ref = operands_like(c, &given);
     run_row(reference(f), c, &ref, 1);
     operands size = ref;
     if (f->magnitude != NULL) {
-        size = operands_new(f, c, kind, 1);
+        size = operands_like(c, &given);
         for (int i = 0; i < c->n_operands; i++)
             if (is_float(&c->operand[i]) && c->operand[i].role != CHECK_OUT)
                 take_sizes(&c->operand[i], size.ptr[i]);
@@ -525,14 +549,15 @@ static void check_one(const check_family *f, const check_case *c, check_data kin
         f->magnitude(plain.problem);
         run_row(reference(f), &plain, &size, 1);
     }
-    if (kind == CHECK_RANDOM) suspect(f, c, &ref);
+    if (kind == CHECK_RANDOM) suspect(f, c, &given, &ref);
     for (int i = 0; i + 1 < f->family->n_rows; i++) {
         const hn_kernel *k = f->family->rows[i];
         if (wanted(k) && (k->isa & hn_isa_available()) == k->isa)
-            check_row(f, c, kind, k, &ref, &size);
+            check_row(f, c, kind, k, &given, &ref, &size);
     }
     if (f->magnitude != NULL) operands_free(&size);
     operands_free(&ref);
+    operands_free(&given);
 }
 
 /* ---- timing -------------------------------------------------------------------------------- */
