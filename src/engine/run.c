@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/divide.h"
 #include "engine/engine.h"
 #include "engine/memory.h"
 #include "engine/weights.h"
@@ -266,7 +267,7 @@ typedef struct launch {
 
 static uint64_t range(uint32_t begin, uint32_t end) { return (uint64_t)begin << 32 | end; }
 
-static int64_t grain_at(const launch *l, uint32_t i) { return l->tasks * i / l->grains; }
+static int64_t grain_at(const launch *l, uint32_t i) { return hn_over(l->tasks * i, l->grains); }
 
 /* Takes half of the grains that are left: the first ones, or for another lane the last ones. */
 static bool take_half(_Atomic uint64_t *left, bool first, uint32_t *begin, uint32_t *end) {

@@ -543,6 +543,11 @@ static void cases(check_list *list) {
     layer(list, 3, 1, 16, 16, 160, DEPTHWISE);
     layer(list, 3, 2, 16, 16, 112, DEPTHWISE);
     layer(list, 3, 2, 72, 72, 56, DEPTHWISE);
+    layer(list, 3, 1, 32, 32, 28, DEPTHWISE);
+    layer(list, 3, 2, 32, 32, 14, DEPTHWISE);
+    layer(list, 3, 2, 32, 32, 14, DEPTHWISE | SEVEN);
+    layer(list, 3, 2, 24, 24, 28, DEPTHWISE);
+    layer(list, 5, 2, 24, 24, 28, DEPTHWISE);
     layer(list, 3, 1, 1, 16, 28, 0);
     layer(list, 3, 1, 3, 16, 32, 0);
     layer(list, 3, 1, 32, 32, 14, 0);

@@ -24,6 +24,7 @@
 #include <string.h>
 
 #include "base/cpu.h"
+#include "base/divide.h"
 #include "base/least.h"
 #include "kernels/act_simd.h"
 #include "kernels/conv_f32/conv_f32.h"
@@ -65,25 +66,23 @@ typedef struct geometry {
     int64_t rows, bands;      /* output rows of a band, bands of an image */
 } geometry;
 
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 static geometry measure(const hn_conv_f32 *p) {
-    geometry g = {.c = p->c / p->groups, .n = p->n / p->groups};
+    geometry g = {.c = hn_over(p->c, p->groups), .n = hn_over(p->n, p->groups)};
     g.k = p->kh * p->kw * g.c;
     /* Tiles compute at most up to the next multiple of half their height. */
-    int64_t outputs = ceil_div(p->ow, SUMS / 2) * (SUMS / 2);
+    int64_t outputs = hn_ceil_over(p->ow, SUMS / 2) * (SUMS / 2);
     g.columns = (outputs - 1) * p->sw + (p->kw - 1) * p->dw + 1;
     bool planar = p->x_channel != 1;
     g.pixel = planar ? 1 : p->c;
     g.row = g.columns * g.pixel;
     int64_t most = p->n * g.k * 4 > hn_of_l2(MANY_WEIGHTS) ? hn_of_l2(BAND_MANY) : hn_of_l1(BAND);
-    int64_t window = (p->kh - 1) * p->dh + 1, inputs = most / (g.columns * p->c * 4 + 1);
-    g.rows = inputs > window ? (inputs - window) / p->sh + 1 : 1;
-    g.bands = ceil_div(p->oh, g.rows);
+    int64_t window = (p->kh - 1) * p->dh + 1, inputs = hn_over(most, g.columns * p->c * 4 + 1);
+    g.rows = inputs > window ? hn_over(inputs - window, p->sh) + 1 : 1;
+    g.bands = hn_ceil_over(p->oh, g.rows);
     /* A number that 2, 4 and 8 threads can share. */
-    if (g.bands > 2) g.bands = ceil_div(g.bands, 8) * 8;
-    g.rows = ceil_div(p->oh, g.bands);
-    g.bands = ceil_div(p->oh, g.rows);
+    if (g.bands > 2) g.bands = hn_ceil_over(g.bands, 8) * 8;
+    g.rows = hn_ceil_over(p->oh, g.bands);
+    g.bands = hn_ceil_over(p->oh, g.rows);
     int64_t height = (g.rows - 1) * p->sh + window;
     g.tall = planar ? height * g.row : 1;
     g.bytes = height * g.columns * p->c * 4;
@@ -331,12 +330,12 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     fill_offsets(p, &g, l.offset);
     memset(l.sums, 0, SUMS * WIDE * sizeof(float));
     for (int64_t task = begin; task < end; task++) {
-        int64_t image = task / g.bands, oy = task % g.bands * g.rows;
+        int64_t image = task, oy = hn_digit(&image, g.bands) * g.rows;
         int64_t rows = p->oh - oy < g.rows ? p->oh - oy : g.rows;
         copy_band(p, &g, (const float *)call->ptr[HN_CONV_X] + image * p->x_image, oy, rows, l.x);
         const float *w = call->ptr[HN_CONV_W];
         for (int64_t n = 0; n < p->n;) {
-            int64_t group = n / g.n, left = (group + 1) * g.n - n;
+            int64_t group = hn_over(n, g.n), left = (group + 1) * g.n - n;
             tile t = {.w = w, .n = left < WIDE ? left : WIDE};
             if (bias != NULL) t.bias = bias + n;
             for (int64_t i = 0; i < rows; i++) {
@@ -362,7 +361,7 @@ static int64_t stretches_of(const hn_conv_f32 *p) {
     return n >= LINE_TASKS ? n : hn_least(most, LINE_TASKS);
 }
 static int64_t parts_of(const hn_conv_f32 *p) {
-    return hn_least(ceil_div(LINE_TASKS, stretches_of(p)), ceil_div(p->n, WIDE));
+    return hn_least(hn_ceil_over(LINE_TASKS, stretches_of(p)), hn_ceil_over(p->n, WIDE));
 }
 
 static void work_line(const void *problem, int lanes, hn_work *w) {
@@ -400,16 +399,16 @@ static void run_pixels(const hn_call *call, const lane_parts *l, int64_t at, int
 static void run_line(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane) {
     (void)phase;
     const hn_conv_f32 *p = call->problem;
-    int64_t pixels = pixels_of(p), panels = ceil_div(p->n, WIDE);
-    int64_t stretches = stretches_of(p), parts = call->work->tasks[0] / stretches;
+    int64_t pixels = pixels_of(p), panels = hn_ceil_over(p->n, WIDE);
+    int64_t stretches = stretches_of(p), parts = hn_over(call->work->tasks[0], stretches);
     lane_parts l;
     divide(&(geometry){0}, lane, &l);
     memset(l.sums, 0, SUMS * WIDE * sizeof(float));
     while (begin < end) {
-        int64_t part = begin / stretches, first = begin - part * stretches;
+        int64_t part = hn_over(begin, stretches), first = begin - part * stretches;
         int64_t last = hn_least(end - part * stretches, stretches);
-        run_pixels(call, &l, pixels * first / stretches, pixels * last / stretches,
-                   panels * part / parts, panels * (part + 1) / parts);
+        run_pixels(call, &l, hn_over(pixels * first, stretches), hn_over(pixels * last, stretches),
+                   hn_over(panels * part, parts), hn_over(panels * (part + 1), parts));
         begin += last - first;
     }
 }
@@ -450,7 +449,7 @@ static bool ok_line(const void *problem, const char **why) {
 static size_t packed_bytes(const void *problem) {
     const hn_conv_f32 *p = problem;
     geometry g = measure(p);
-    return (size_t)(p->groups * g.k * ceil_div(g.n, HN_VL) * HN_VL) * sizeof(float);
+    return (size_t)(p->groups * g.k * hn_ceil_over(g.n, HN_VL) * HN_VL) * sizeof(float);
 }
 
 static uint64_t pack_key(const void *problem) {
@@ -461,7 +460,7 @@ static uint64_t pack_key(const void *problem) {
 }
 
 /* Panels of a group. */
-static int64_t panels_of(const hn_conv_f32 *p) { return ceil_div(p->n / p->groups, WIDE); }
+static int64_t panels_of(const hn_conv_f32 *p) { return hn_ceil_over(p->n / p->groups, WIDE); }
 
 static int64_t pack_tasks(const void *problem) {
     const hn_conv_f32 *p = problem;
@@ -472,7 +471,7 @@ static void pack(const void *problem, const hn_stored *plain, int64_t begin, int
                  void *dst) {
     const hn_conv_f32 *p = problem;
     geometry g = measure(p);
-    int64_t panels = panels_of(p), group_floats = g.k * ceil_div(g.n, HN_VL) * HN_VL;
+    int64_t panels = panels_of(p), group_floats = g.k * hn_ceil_over(g.n, HN_VL) * HN_VL;
     for (int64_t task = begin; task < end; task++) {
         int64_t group = task / panels, column = task % panels * WIDE, left = g.n - column;
         int64_t width = left > HN_VL ? WIDE : HN_VL;

@@ -22,6 +22,7 @@
  */
 #include <math.h>
 
+#include "base/divide.h"
 #include "kernels/conv_f32/conv_f32.h"
 #include "kernels/tile_f32/tile_f32_act.h"
 
@@ -156,8 +157,8 @@ static void run_row(const hn_call *call, int64_t image, int64_t oy, int64_t firs
     const float *bias = call->ptr[HN_CONV_BIAS], *r = call->ptr[HN_CONV_R];
     bool clip = p->act.kind == HN_ACT_CLIP;
     int64_t iy = oy * p->sh - p->pt, reach = (COLUMNS - 1) * p->sw + (p->kw - 1) * p->dw;
-    int64_t ky = iy < 0 ? (-iy + p->dh - 1) / p->dh : 0;
-    int64_t ky_end = iy < p->h ? (p->h - iy + p->dh - 1) / p->dh : 0;
+    int64_t ky = iy < 0 ? hn_ceil_over(-iy, p->dh) : 0;
+    int64_t ky_end = iy < p->h ? hn_ceil_over(p->h - iy, p->dh) : 0;
     strip s = {.lo = clip ? p->act.a : -INFINITY, .hi = clip ? p->act.b : INFINITY};
     s.rows = (ky_end < p->kh ? ky_end : p->kh) - ky;
     for (int64_t ox = 0; ox < p->ow; ox += COLUMNS) {
@@ -187,11 +188,10 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     int64_t blocks = blocks_of(p);
     int64_t upper = (p->oh + 1) / 2;
     for (int64_t task = begin; task < end; task++) {
-        int64_t at = task % (blocks * p->oh), top = 0, rows = upper;
+        int64_t image = task, at = hn_digit(&image, blocks * p->oh), top = 0, rows = upper;
         if (at >= blocks * upper) at -= blocks * upper, top = upper, rows = p->oh - upper;
-        int64_t first = at / rows * BLOCK;
-        run_row(call, task / (blocks * p->oh), top + at % rows, first,
-                p->c - first < BLOCK ? p->c : first + BLOCK);
+        const int64_t row = top + hn_digit(&at, rows), first = at * BLOCK;
+        run_row(call, image, row, first, p->c - first < BLOCK ? p->c : first + BLOCK);
     }
 }
 

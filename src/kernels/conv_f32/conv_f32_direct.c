@@ -26,6 +26,7 @@
 #include <string.h>
 
 #include "base/cpu.h"
+#include "base/divide.h"
 #include "kernels/conv_f32/conv_f32.h"
 #include "kernels/tile_f32/tile_f32.h"
 
@@ -56,8 +57,6 @@ typedef struct geometry {
     int64_t pass_taps, pass_c; /* what one pass over k takes: some taps, or part of the only one */
 } geometry;
 
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 static int64_t pixels_of(const hn_conv_f32 *p, const region *r) {
     return p->batch * (r->y.end - r->y.first) * (r->x.end - r->x.first);
 }
@@ -78,7 +77,7 @@ static void cut(const hn_tiles_f32 *t, const hn_conv_f32 *p, geometry *g) {
     for (int i = 0; i < rows * columns; i++) {
         region *r = &g->regions[g->n_regions++];
         *r = (region){.y = y[i / columns], .x = x[i % columns], .tile = g->tiles};
-        r->tiles = ceil_div(pixels_of(p, r), t->rows);
+        r->tiles = hn_ceil_over(pixels_of(p, r), t->rows);
         g->tiles += r->tiles;
     }
 }
@@ -86,18 +85,18 @@ static void cut(const hn_tiles_f32 *t, const hn_conv_f32 *p, geometry *g) {
 static geometry measure(const hn_tiles_f32 *t, const hn_conv_f32 *p) {
     geometry g = {.pixels = p->batch * p->oh * p->ow,
                   .taps = p->kh * p->kw,
-                  .c = p->c / p->groups,
-                  .n = p->n / p->groups};
+                  .c = hn_over(p->c, p->groups),
+                  .n = hn_over(p->n, p->groups)};
     g.k = g.taps * g.c;
     cut(t, p, &g);
     g.panels = hn_panels_f32_of(t, g.n);
     g.group_weights = g.k * hn_panels_f32_column(&g.panels, g.panels.count);
     /* One tile reads each weight once, whatever the passes; and k may be 0. */
-    int64_t passes = g.tiles <= 1 || g.k == 0 ? 1 : ceil_div(g.k, PASS);
-    g.pass_taps = ceil_div(g.taps, passes);
-    g.pass_c = g.taps == 1 ? ceil_div(g.c, passes) : g.c;
+    int64_t passes = g.tiles <= 1 || g.k == 0 ? 1 : hn_ceil_over(g.k, PASS);
+    g.pass_taps = hn_ceil_over(g.taps, passes);
+    g.pass_c = g.taps == 1 ? hn_ceil_over(g.c, passes) : g.c;
     int64_t shelf = hn_of_l2(SHELF);
-    g.shelf = shelf / (g.pass_taps * (g.pass_c + 1) * t->width * 4);
+    g.shelf = hn_over(shelf, g.pass_taps * (g.pass_c + 1) * t->width * 4);
     bool many_weights = g.group_weights * p->groups * 4 > shelf || g.pixels <= FEW_PIXELS;
     if (many_weights && p->batch * p->h * p->w * p->c * 4 <= hn_of_l2(IMAGE)) g.shelf = 1;
     if (g.tiles <= 1) g.shelf = g.panels.count * p->groups;
@@ -152,7 +151,7 @@ static void pack_columns(const hn_tiles_f32 *t, const hn_conv_f32 *p, const geom
         return;
     }
     float room[ROOM];
-    int64_t most = ROOM / (g->taps * width);
+    int64_t most = hn_over(ROOM, g->taps * width);
     for (int64_t i = 0; i < g->c; i += most) {
         int64_t some = g->c - i < most ? g->c - i : most;
         t->copy((const float *)(w + i * g->taps), 1, p->w_o, some * g->taps, n, 1, room, width);
@@ -167,9 +166,10 @@ static void pack(const hn_tiles_f32 *t, const hn_conv_f32 *p, const hn_any_f32 *
                  int64_t end, float *dst) {
     geometry g = measure(t, p);
     for (int64_t panel = begin; panel < end; panel++) {
-        int64_t in_group = panel % g.panels.count, width = hn_panels_f32_width(&g.panels, in_group);
+        int64_t group = panel, in_group = hn_digit(&group, g.panels.count);
+        int64_t width = hn_panels_f32_width(&g.panels, in_group);
         int64_t n = hn_panels_f32_used(&g.panels, in_group);
-        int64_t group = panel / g.panels.count, column = hn_panels_f32_column(&g.panels, in_group);
+        int64_t column = hn_panels_f32_column(&g.panels, in_group);
         float *to = dst + group * g.group_weights + g.k * column;
         if (n < width) memset(to, 0, (size_t)(g.k * width) * sizeof *to);
         pack_columns(t, p, &g, w + (group * g.n + column) * p->w_o, n, width, to);
@@ -205,11 +205,12 @@ static void place(const hn_tiles_f32 *t, const hn_conv_f32 *p, const geometry *g
     const region *in = s->region = region_of(g, tile);
     int64_t pixels = pixels_of(p, in), high = in->y.end - in->y.first;
     int64_t wide = in->x.end - in->x.first, number = tile - in->tile;
-    int64_t first = pixels * number / in->tiles, end = pixels * (number + 1) / in->tiles;
+    int64_t first = hn_over(pixels * number, in->tiles);
+    int64_t end = hn_over(pixels * (number + 1), in->tiles);
     const float *x = (const float *)ptr[HN_CONV_X] + group * g->c + k->c0, *r = ptr[HN_CONV_R];
     float *y = ptr[HN_CONV_Y];
-    int64_t b = first / wide / high;
-    int64_t ox = in->x.first + first % wide, oy = in->y.first + first / wide % high;
+    int64_t b = first, ox = in->x.first + hn_digit(&b, wide);
+    int64_t oy = in->y.first + hn_digit(&b, high);
     s->n = (int)(end - first);
     struct {
         int64_t x, iy, ix; /* where the window begins, perhaps outside the image */
@@ -232,7 +233,7 @@ static void place(const hn_tiles_f32 *t, const hn_conv_f32 *p, const geometry *g
     if (g->taps == 1 && p->pt == 0 && p->pl == 0 && tile + 1 < g->tiles)
         s->next = x + (b * p->x_image + oy * p->sh * p->x_row + ox * p->sw * p->x_pixel);
     const float **a = s->a;
-    int64_t ky = k->tap / p->kw, kx = k->tap % p->kw;
+    int64_t ky = k->tap, kx = hn_digit(&ky, p->kw);
     for (int64_t tap = 0; tap < k->taps; tap++, a += s->n) {
         int64_t dy = ky * p->dh, dx = kx * p->dw, offset = dy * p->x_row + dx * p->x_pixel;
         for (int i = 0; i < s->n; i++) {
@@ -247,8 +248,8 @@ static void place(const hn_tiles_f32 *t, const hn_conv_f32 *p, const geometry *g
 
 /* The packed weights of a panel, counted over all groups. */
 static const float *panel_weights(const geometry *g, const float *w, int64_t panel) {
-    int64_t column = hn_panels_f32_column(&g->panels, panel % g->panels.count);
-    return w + panel / g->panels.count * g->group_weights + column * g->k;
+    int64_t column = hn_panels_f32_column(&g->panels, hn_digit(&panel, g->panels.count));
+    return w + panel * g->group_weights + column * g->k;
 }
 
 /* How many panels from number in_group of a group on, at most `left`, a tile of `rows` rows takes
@@ -257,7 +258,7 @@ static int64_t take(const hn_tiles_f32 *t, const geometry *g, int rows, int64_t 
                     int64_t left) {
     if (g->tiles > 1 || rows > t->n_thin || in_group >= g->panels.full) return 1;
     if (left > g->panels.full - in_group) left = g->panels.full - in_group;
-    return ceil_div(left, ceil_div(left, t->thin[rows - 1].most));
+    return hn_ceil_over(left, hn_ceil_over(left, t->thin[rows - 1].most));
 }
 
 /* What a task fetches meanwhile. The first tasks of a tile, or all if no other shelf follows: their
@@ -266,9 +267,9 @@ static int64_t take(const hn_tiles_f32 *t, const geometry *g, int rows, int64_t 
 static void look_ahead(const geometry *g, const hn_conv_f32 *p, const pass *k, const float *weights,
                        int64_t first, int64_t shelf, int64_t task, const tile_rows *s,
                        hn_tile_f32 *args) {
-    int64_t all = g->panels.count * p->groups, next = first + shelf, tile = task / shelf;
-    int64_t len = k->taps * k->c, at = task % shelf;
-    int64_t width = hn_panels_f32_width(&g->panels, (first + at) % g->panels.count);
+    int64_t all = g->panels.count * p->groups, next = first + shelf, tile = task;
+    int64_t len = k->taps * k->c, at = hn_digit(&tile, shelf);
+    int64_t width = hn_panels_f32_width(&g->panels, hn_rest(first + at, g->panels.count));
     bool whole = len == g->k, ends = k->tap * g->c + k->c0 + len == g->k;
     args->ahead = args->b, args->ahead_step = 0;
     if (g->tiles == 1) return; /* the CPU's own prefetching does better */
@@ -290,8 +291,8 @@ static void look_ahead(const geometry *g, const hn_conv_f32 *p, const pass *k, c
     } else {
         return;
     }
-    args->ahead = from + floats * share / shares;
-    args->ahead_step = floats * 4 / (shares * len + 1);
+    args->ahead = from + hn_over(floats * share, shares);
+    args->ahead_step = hn_over(floats * 4, shares * len + 1);
 }
 
 /* What run_panels adds up next. */
@@ -305,7 +306,7 @@ typedef struct stretch {
 static bool next_stretch(const hn_conv_f32 *p, const geometry *g, const region *in, const pass *k,
                          int64_t tap, stretch *s) {
     bool rows_whole = in->x.tap_end - in->x.tap == p->kw;
-    int64_t row = tap / p->kw, column = tap % p->kw;
+    int64_t row = tap, column = hn_digit(&row, p->kw);
     if (row < in->y.tap) row = in->y.tap, column = in->x.tap;
     if (column < in->x.tap) column = in->x.tap;
     if (column >= in->x.tap_end) row++, column = in->x.tap;
@@ -358,8 +359,8 @@ static void run_pass(const hn_tiles_f32 *t, const hn_call *call, const geometry 
     int64_t placed_tile = -1, placed_group = -1;
     hn_tile_f32 args = {.len = k->c, .y = s->y};
     for (int64_t task = begin, taken; task < end; task += taken) {
-        int64_t tile = task / shelf, panel = first + task % shelf;
-        int64_t group = panel / g->panels.count, in_group = panel % g->panels.count;
+        int64_t tile = task, panel = first + hn_digit(&tile, shelf);
+        int64_t group = panel, in_group = hn_digit(&group, g->panels.count);
         if (tile != placed_tile || group != placed_group) {
             placed_tile = tile, placed_group = group;
             place(t, p, g, call->ptr, tile, group, k, s);
@@ -387,7 +388,7 @@ static void run(const hn_tiles_f32 *t, const hn_call *call, int64_t begin, int64
     s.copy = s.zeros + g.pass_c;
     memset(s.zeros, 0, (size_t)g.pass_c * 4);
     while (begin < end) {
-        int64_t shelf = begin / (g.shelf * g.tiles), base = shelf * g.shelf * g.tiles;
+        int64_t shelf = hn_over(begin, g.shelf * g.tiles), base = shelf * g.shelf * g.tiles;
         int64_t stop = base + g.shelf * g.tiles < end ? base + g.shelf * g.tiles : end;
         for (pass k = {0}; k.tap < g.taps;) {
             k.taps = g.taps - k.tap < g.pass_taps ? g.taps - k.tap : g.pass_taps;

@@ -17,6 +17,7 @@
  */
 #include <string.h>
 
+#include "base/divide.h"
 #include "base/least.h"
 #include "kernels/conv_f32/conv_f32.h"
 #include "kernels/tile_f32/tile_f32_act.h"
@@ -109,14 +110,14 @@ HN_INLINE void compute(const hn_conv_f32 *p, const window *v, const float *weigh
 HN_INLINE void compute_row(const hn_conv_f32 *p, const float *image, const float *weights,
                            int64_t oy, int64_t ox, int64_t end, float *out, int n) {
     int64_t iy = oy * p->sh - p->pt;
-    window v = {.ky = iy < 0 ? hn_least((-iy + p->dh - 1) / p->dh, p->kh) : 0};
-    v.ky_end = iy < p->h ? hn_least((p->h - iy + p->dh - 1) / p->dh, p->kh) : v.ky;
+    window v = {.ky = iy < 0 ? hn_least(hn_ceil_over(-iy, p->dh), p->kh) : 0};
+    v.ky_end = iy < p->h ? hn_least(hn_ceil_over(p->h - iy, p->dh), p->kh) : v.ky;
     while (ox < end) {
         int64_t ix = ox * p->sw - p->pl, reach = (p->kw - 1) * p->dw;
         bool together =
             end - ox >= PIXELS(n) && ix >= 0 && ix + (PIXELS(n) - 1) * p->sw + reach < p->w;
-        v.kx = ix < 0 ? hn_least((-ix + p->dw - 1) / p->dw, p->kw) : 0;
-        v.kx_end = ix < p->w ? hn_least((p->w - ix + p->dw - 1) / p->dw, p->kw) : v.kx;
+        v.kx = ix < 0 ? hn_least(hn_ceil_over(-ix, p->dw), p->kw) : 0;
+        v.kx_end = ix < p->w ? hn_least(hn_ceil_over(p->w - ix, p->dw), p->kw) : v.kx;
         if (v.kx_end < v.kx) v.kx_end = v.kx;
         v.x = image;
         if (v.ky < v.ky_end && v.kx < v.kx_end)
@@ -171,8 +172,9 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     const float *r = call->ptr[HN_CONV_R];
     int64_t stretches = stretches_of(p);
     for (int64_t task = begin; task < end; task++) {
-        int64_t ox = task % stretches * STRETCH, oy = task / stretches % p->oh;
-        int64_t b = task / stretches / p->oh, to = hn_least(ox + STRETCH, p->ow);
+        int64_t b = task;
+        const int64_t ox = hn_digit(&b, stretches) * STRETCH, oy = hn_digit(&b, p->oh);
+        const int64_t to = hn_least(ox + STRETCH, p->ow);
         rows[p->n - 1](p, (const float *)call->ptr[HN_CONV_X] + b * p->x_image,
                        call->ptr[HN_CONV_W], oy, ox, to, lane);
         int64_t at_r = b * p->r_image + oy * p->r_row + ox * p->r_pixel;

@@ -3,6 +3,7 @@
 #ifndef HN_KERNELS_CONV_F32_PIXELS_H
 #define HN_KERNELS_CONV_F32_PIXELS_H
 
+#include "base/divide.h"
 #include "kernels/conv_f32/conv_f32.h"
 
 /* Some pixels that are computed together. */
@@ -18,8 +19,8 @@ static inline hn_conv_pixels hn_conv_pixels_at(const hn_conv_f32 *p, void *const
     hn_conv_pixels g = {.n = (int)(end - first)};
     const float *x = ptr[HN_CONV_X], *r = ptr[HN_CONV_R];
     for (int i = 0; i < g.n; i++) {
-        int64_t pixel = first + i, ox = pixel % p->ow, oy = pixel / p->ow % p->oh;
-        int64_t b = pixel / p->ow / p->oh;
+        int64_t b = first + i;
+        const int64_t ox = hn_digit(&b, p->ow), oy = hn_digit(&b, p->oh);
         g.x[i] = x + (b * p->x_image + oy * p->sh * p->x_row + ox * p->sw * p->x_pixel);
         g.y[i] = (float *)ptr[HN_CONV_Y] + b * p->y_image + oy * p->y_row + ox * p->y_pixel;
         if (r != NULL) g.r[i] = r + (b * p->r_image + oy * p->r_row + ox * p->r_pixel);

@@ -19,6 +19,7 @@
 #include <math.h>
 
 #include "base/cpu.h"
+#include "base/divide.h"
 #include "base/least.h"
 #include "kernels/conv_f32/conv_f32.h"
 #include "kernels/tile_f32/tile_f32.h"
@@ -43,27 +44,27 @@ typedef struct geometry {
     hn_panels_f32 panels;
 } geometry;
 
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 /* Whether the pixels of all images lie at equal distances. */
 static bool equidistant(const hn_conv_f32 *p, int64_t image, int64_t row, int64_t pixel) {
     return (p->oh == 1 || row == p->ow * pixel) &&
            (p->batch == 1 || image == p->oh * p->ow * pixel);
 }
 
-static int64_t tile_row(const geometry *g, int64_t tile) { return g->m * tile / g->tiles; }
-static int64_t block_tile(const geometry *g, int64_t block) { return g->tiles * block / g->blocks; }
+static int64_t tile_row(const geometry *g, int64_t tile) { return hn_over(g->m * tile, g->tiles); }
+static int64_t block_tile(const geometry *g, int64_t block) {
+    return hn_over(g->tiles * block, g->blocks);
+}
 
 static geometry measure(const hn_tiles_f32 *t, const hn_conv_f32 *p) {
     geometry g = {.m = p->batch * p->oh * p->ow, .n = p->n, .k = p->c};
     g.x_pitch = p->sw * p->x_pixel, g.r_pitch = p->r_pixel, g.y_pitch = p->y_pixel;
     g.x_channel = p->x_channel;
     g.panels = hn_panels_f32_of(t, g.n);
-    g.tiles = ceil_div(g.m, t->rows);
-    int64_t rows = hn_of_l2(BLOCK) / (g.k * 4);
-    g.blocks = ceil_div(g.m, rows > LEAST_BLOCK ? rows : LEAST_BLOCK);
-    g.passes = ceil_div(g.k, hn_of_l1(PASS));
-    g.pass = ceil_div(g.k, g.passes);
+    g.tiles = hn_ceil_over(g.m, t->rows);
+    int64_t rows = hn_over(hn_of_l2(BLOCK), g.k * 4);
+    g.blocks = hn_ceil_over(g.m, rows > LEAST_BLOCK ? rows : LEAST_BLOCK);
+    g.passes = hn_ceil_over(g.k, hn_of_l1(PASS));
+    g.pass = hn_ceil_over(g.k, g.passes);
     return g;
 }
 
@@ -88,7 +89,7 @@ static bool ok(const hn_tiles_f32 *t, const hn_conv_f32 *p, const char **why) {
 }
 
 /* The most tiles of a block. */
-static int64_t most_tiles(const geometry *g) { return ceil_div(g->tiles, g->blocks); }
+static int64_t most_tiles(const geometry *g) { return hn_ceil_over(g->tiles, g->blocks); }
 
 /* All phases have the same number of tasks; the last ones of a smaller block do nothing. */
 static void work(const hn_tiles_f32 *t, const hn_conv_f32 *p, hn_work *w) {
@@ -118,7 +119,8 @@ static void copy_columns(const hn_tiles_f32 *t, const geometry *g, const block *
                          const hn_call *call, int64_t begin, int64_t end) {
     enum { FEW = 16 };
     const float *x = call->ptr[HN_CONV_X];
-    int64_t tasks = call->work->tasks[0], first = g->k * begin / tasks, last = g->k * end / tasks;
+    int64_t tasks = call->work->tasks[0], first = hn_over(g->k * begin, tasks);
+    int64_t last = hn_over(g->k * end, tasks);
     for (int64_t k = first; k < last; k += FEW)
         for (int64_t tile = b->first; tile < b->end; tile++) {
             int64_t row = tile_row(g, tile), rows = tile_row(g, tile + 1) - row;
@@ -136,8 +138,9 @@ static void copy_rows(const hn_tiles_f32 *t, const geometry *g, const block *b, 
         return;
     }
     int64_t pieces = (b->end - b->first) * g->passes, tasks = call->work->tasks[0];
-    for (int64_t i = pieces * begin / tasks; i < pieces * end / tasks; i++) {
-        int64_t tile = b->first + i / g->passes, k = i % g->passes * g->pass;
+    for (int64_t i = hn_over(pieces * begin, tasks); i < hn_over(pieces * end, tasks); i++) {
+        int64_t tile = i, k = hn_digit(&tile, g->passes) * g->pass;
+        tile += b->first;
         int64_t row = tile_row(g, tile), rows = tile_row(g, tile + 1) - row;
         t->copy(x + row * g->x_pitch + k, 1, g->x_pitch, hn_least(g->pass, g->k - k), rows, 1,
                 copied_rows(t, g, b, call->scratch, tile, k), hn_tile_f32_pitch(t, (int)rows));
@@ -188,8 +191,8 @@ static void run_tile(const hn_tiles_f32 *t, const geometry *g, const block *b, c
     bool last = ends && panel + 1 == g->panels.count;
     const float *next = last ? weights : args.b + len * width;
     int64_t at = tile - b->first, tiles = b->end - b->first;
-    args.ahead = next + len * width * at / tiles;
-    args.ahead_step = ceil_div(width * 4, tiles);
+    args.ahead = next + hn_over(len * width * at, tiles);
+    args.ahead_step = hn_ceil_over(width * 4, tiles);
     if (starts && tile + 1 < b->end) fetch_results(g, call, tile + 1, column, width);
     t->interleaved_fn[width == t->narrow][rows - 1](&args);
     if (ends && p->act.kind != HN_ACT_NONE && !clip) t->act(&p->act, rows_y, rows, column, args.n);
@@ -200,10 +203,10 @@ static void multiply(const hn_tiles_f32 *t, const geometry *g, const block *b, c
     int64_t tiles = b->end - b->first;
     end = hn_least(end, tiles * g->panels.count);
     while (begin < end) {
-        int64_t panel = begin / tiles, stop = hn_least(end, (panel + 1) * tiles);
+        int64_t panel = hn_over(begin, tiles), stop = hn_least(end, (panel + 1) * tiles);
         for (int64_t k = 0; k < g->k; k += g->pass)
             for (int64_t task = begin; task < stop; task++)
-                run_tile(t, g, b, call, b->first + task % tiles, panel, k,
+                run_tile(t, g, b, call, b->first + hn_rest(task, tiles), panel, k,
                          hn_least(g->pass, g->k - k));
         begin = stop;
     }

@@ -1,6 +1,7 @@
 #include "kernels/conv_f32/conv_f32_winograd.h"
 
 #include "base/cpu.h"
+#include "base/divide.h"
 #include "base/least.h"
 
 enum {
@@ -12,27 +13,27 @@ enum {
     PAD = 16,            /* floats between rows of V, lest they lie a multiple of 4 KB apart */
 };
 
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t spots_of(int out) { return (out + 2) * (out + 2); }
 
 static int64_t tiles_of(const hn_conv_f32 *p, int out) {
-    return p->batch * ceil_div(p->oh, out) * ceil_div(p->ow, out);
+    return p->batch * hn_ceil_over(p->oh, out) * hn_ceil_over(p->ow, out);
 }
 
 hn_winograd hn_winograd_of(const hn_conv_f32 *p, const hn_tiles_f32 *t, int out, int vl) {
-    hn_winograd g = {.ty = ceil_div(p->oh, out), .tx = ceil_div(p->ow, out)};
+    hn_winograd g = {.ty = hn_ceil_over(p->oh, out), .tx = hn_ceil_over(p->ow, out)};
     g.tiles = tiles_of(p, out);
-    g.pitch = ceil_div(p->c, vl) * vl + PAD;
+    g.pitch = hn_ceil_over(p->c, vl) * vl + PAD;
     bool many = spots_of(out) * p->c * p->n * 4 > hn_of_l2(WEIGHTS);
     int64_t bytes = hn_of_l2(many ? BLOCK_BYTES_MANY : BLOCK_BYTES);
-    int64_t most = max64(1, bytes / (spots_of(out) * g.pitch * 4) / t->rows) * t->rows;
-    g.blocks = ceil_div(g.tiles, most);
+    int64_t most = hn_over(bytes, spots_of(out) * g.pitch * 4);
+    most = max64(1, hn_over(most, t->rows)) * t->rows;
+    g.blocks = hn_ceil_over(g.tiles, most);
     /* A number that 2, 4 and 8 threads can share. */
     int64_t even = g.blocks > 4 ? 8 : g.blocks > 2 ? 4 : g.blocks;
-    g.blocks = hn_least(g.tiles, ceil_div(g.blocks, even) * even);
-    g.block = ceil_div(g.tiles, g.blocks);
-    g.rows = ceil_div(g.block, t->rows) * t->rows;
+    g.blocks = hn_least(g.tiles, hn_ceil_over(g.blocks, even) * even);
+    g.block = hn_ceil_over(g.tiles, g.blocks);
+    g.rows = hn_ceil_over(g.block, t->rows) * t->rows;
     g.panels = hn_panels_f32_of(t, p->n);
     return g;
 }
@@ -41,8 +42,8 @@ hn_winograd hn_winograd_of(const hn_conv_f32 *p, const hn_tiles_f32 *t, int out,
  * on no cache of this machine, as the choice changes bits. */
 static double cost(const hn_conv_f32 *p, const hn_tiles_f32 *t, int out) {
     int64_t tiles = tiles_of(p, out);
-    int64_t most = max64(t->rows, BLOCK_BYTES_MANY / (spots_of(out) * p->c * 4));
-    int64_t blocks = ceil_div(tiles, most);
+    int64_t most = max64(t->rows, hn_over(BLOCK_BYTES_MANY, spots_of(out) * p->c * 4));
+    int64_t blocks = hn_ceil_over(tiles, most);
     double of_block = (double)tiles / (double)blocks;
     if (of_block < t->winograd.while_fetched) of_block = t->winograd.while_fetched;
     return (double)(spots_of(out) * blocks) * of_block;

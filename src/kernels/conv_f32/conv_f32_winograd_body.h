@@ -30,6 +30,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/divide.h"
 #include "base/least.h"
 #include "kernels/act_simd.h"
 #include "kernels/conv_f32/conv_f32.h"
@@ -79,7 +80,7 @@ static size_t divide(const geometry *g, char *base, lane_parts *l) {
 
 static void work(const void *problem, int lanes, hn_work *w) {
     geometry g = measure(problem);
-    int64_t groups = hn_least(g.panels.count, (lanes + g.blocks - 1) / g.blocks);
+    int64_t groups = hn_least(g.panels.count, hn_ceil_over(lanes, g.blocks));
     *w = (hn_work){
         .n_phases = 1, .tasks = {g.blocks * groups}, .lane_scratch = divide(&g, NULL, NULL)};
 }
@@ -140,7 +141,8 @@ typedef struct spot {
 } spot;
 
 static spot spot_of(const geometry *g, int64_t i) {
-    return (spot){i / (g->ty * g->tx), i / g->tx % g->ty * OUT, i % g->tx * OUT};
+    const int64_t x = hn_digit(&i, g->tx) * OUT, y = hn_digit(&i, g->ty) * OUT;
+    return (spot){i, y, x};
 }
 
 /* One input tile into a row of each V; they lie `next` floats apart. */
@@ -186,8 +188,8 @@ static int64_t strips_of(int64_t rows) {
 }
 
 static strip strip_of(int64_t rows, int64_t i) {
-    int64_t strips = strips_of(rows), first = rows * i / strips;
-    return (strip){first, rows * (i + 1) / strips - first, i * HN_V_ROW(tiles_f32).rows};
+    int64_t strips = strips_of(rows), first = hn_over(rows * i, strips);
+    return (strip){first, hn_over(rows * (i + 1), strips) - first, i * HN_V_ROW(tiles_f32).rows};
 }
 
 /* The input tiles from `first` on, `rows` of them, into V. */
@@ -219,7 +221,7 @@ static void multiply(const hn_conv_f32 *p, const geometry *g, const lane_parts *
                         .n = hn_panels_f32_used(&g->panels, panel),
                         .lo = -INFINITY,
                         .hi = INFINITY,
-                        .ahead_step = width * 4 / strips_of(rows)};
+                        .ahead_step = hn_over(width * 4, strips_of(rows))};
     for (int64_t e = 0; e < SPOTS; e++) {
         args.b = u + e * p->c * width;
         /* The weights of the next spot, some at each tile; those behind the last are the next
@@ -337,17 +339,18 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     const geometry g = measure(p);
     const float *plain = u + SPOTS * p->c * hn_panels_f32_column(&g.panels, g.panels.count);
     const finish f = {p, call->ptr[HN_CONV_BIAS], call->ptr[HN_CONV_R], call->ptr[HN_CONV_Y]};
-    int64_t groups = call->work->tasks[0] / g.blocks, in_scratch = -1;
+    int64_t groups = hn_over(call->work->tasks[0], g.blocks), in_scratch = -1;
     lane_parts l;
     divide(&g, lane, &l);
     memset(l.zeros, 0, (size_t)g.pitch * sizeof(float));
     for (int64_t i = begin; i < end; i++) {
-        int64_t block = i / groups, group = i % groups;
-        int64_t first = g.tiles * block / g.blocks, rows = g.tiles * (block + 1) / g.blocks - first;
+        int64_t block = i, group = hn_digit(&block, groups);
+        int64_t first = hn_over(g.tiles * block, g.blocks);
+        int64_t rows = hn_over(g.tiles * (block + 1), g.blocks) - first;
         if (block != in_scratch) fill_v(p, &g, &l, x, first, rows);
         in_scratch = block;
-        int64_t last = g.panels.count * (group + 1) / groups;
-        for (int64_t panel = g.panels.count * group / groups; panel < last; panel++) {
+        int64_t last = hn_over(g.panels.count * (group + 1), groups);
+        for (int64_t panel = hn_over(g.panels.count * group, groups); panel < last; panel++) {
             const float *of = u + hn_panels_f32_column(&g.panels, panel) * SPOTS * p->c;
             multiply(p, &g, &l, of, panel, rows);
             for (int64_t k = 0; k < strips_of(rows); k++) {

@@ -60,7 +60,7 @@ typedef struct geometry {
 static geometry measure(const hn_conv_q8 *p) {
     geometry g = {.blocks = hn_q8_ceil(p->c, HN_VB), .groups = hn_q8_ceil(p->kw, KU), .pixels = 1};
     int64_t free_taps = g.groups * KU - p->kw;
-    g.outputs = p->dw == 1 ? hn_q8_min(free_taps / p->sw + 1, MAX_OUTPUTS) : 1;
+    g.outputs = p->dw == 1 ? hn_q8_min(hn_over(free_taps, p->sw) + 1, MAX_OUTPUTS) : 1;
     if (g.outputs == 3) g.outputs = 2;
     g.segments = hn_q8_ceil(p->ow, g.outputs);
     int64_t step = g.outputs * p->sw;
@@ -89,7 +89,7 @@ static geometry measure_block(const hn_conv_q8 *p, const geometry *all, int64_t 
     geometry g = *all;
     const int64_t n = channels_of(p, i);
     if (2 * n > HN_VB) return g;
-    g.pixels = hn_q8_min(HN_VB / n, p->ow);
+    g.pixels = hn_q8_min(hn_over(HN_VB, n), p->ow);
     if (g.pixels == 1) return g;
     g.outputs = 1;
     g.segments = g.runs = hn_q8_ceil(p->ow, g.pixels);
@@ -101,7 +101,7 @@ static geometry measure_block(const hn_conv_q8 *p, const geometry *all, int64_t 
     g.row_bytes = g.runs * g.run * GROUP_BYTES;
     g.weights = p->kh * g.groups * HN_VB * KU;
     /* Whole vectors are written from every place on. */
-    g.plane = (g.segments * g.pixels + g.groups * KU * p->dw / p->sw) * n + HN_VB;
+    g.plane = (g.segments * g.pixels + hn_over(g.groups * KU * p->dw, p->sw)) * n + HN_VB;
     return g;
 }
 
@@ -280,7 +280,7 @@ HN_INLINE void weave_row(const hn_conv_q8 *p, const geometry *g, const uint8_t *
 static void fold_row(const hn_q8_args *a, const geometry *g, const uint8_t *x, int64_t width,
                      int64_t n, uint8_t *planes) {
     const hn_conv_q8 *p = a->p;
-    const int64_t all = (g->plane - HN_VB) / n * p->sw;
+    const int64_t all = hn_over(g->plane - HN_VB, n) * p->sw;
     const int64_t first = hn_q8_min(hn_q8_max(p->pl, 0), all);
     const int64_t last = hn_q8_max(first, hn_q8_min(all, p->pl + width));
     const hn_vb outside = hn_vb_set1(a->xz);
@@ -308,8 +308,9 @@ static void weave_planes(const hn_conv_q8 *p, const geometry *g, const uint8_t *
     for (int64_t j = 0; j < g->run; j++) {
         const uint8_t *from[KU];
         for (int k = 0; k < KU; k++) {
-            const int64_t pixel = (j * KU + k) * p->dw;
-            from[k] = planes + pixel % p->sw * g->plane + pixel / p->sw * n;
+            int64_t pixel = (j * KU + k) * p->dw;
+            const int64_t plane = hn_digit(&pixel, p->sw);
+            from[k] = planes + plane * g->plane + pixel * n;
         }
         for (int64_t i = 0; i < g->runs; i++) {
             hn_vb taps[KU];
@@ -323,7 +324,7 @@ static void weave_planes(const hn_conv_q8 *p, const geometry *g, const uint8_t *
 static void find_rows(const hn_q8_args *a, const geometry *g, const ring *r, const block *b,
                       int64_t image, int64_t oy) {
     const hn_conv_q8 *p = a->p;
-    int64_t y = oy * p->sh, slot = y / p->dh % p->kh;
+    int64_t y = oy * p->sh, slot = hn_rest(p->dh == 1 ? y : hn_over(y, p->dh), p->kh);
     for (int64_t ky = 0; ky < p->kh; ky++, y += p->dh, slot = slot + 1 < p->kh ? slot + 1 : 0) {
         char *to = r->rows + slot * g->row_bytes;
         r->from[ky] = to;
@@ -422,8 +423,9 @@ HN_INLINE void make_bytes(const target *t, const int64_t kh, const int64_t group
 HN_INLINE void add_up_one(const target *t, int64_t ox, hn_vi (*sum)[4]) {
     const geometry *g = t->g;
     for (int i = 0; i < 4; i++) sum[0][i] = hn_vi_load(t->b->start + i * HN_VL);
-    add_up(t, ox / g->outputs, t->a->p->kh, g->groups, 1, t->b->w + ox % g->outputs * HN_VB * KU,
-           g->outputs * HN_VB * KU, sum);
+    const int64_t output = hn_digit(&ox, g->outputs);
+    add_up(t, ox, t->a->p->kh, g->groups, 1, t->b->w + output * HN_VB * KU, g->outputs * HN_VB * KU,
+           sum);
 }
 
 /* Bytes that go through floats: some pixels at a time, that activations have enough to do. */
@@ -471,7 +473,7 @@ static void make_any(const target *t) {
     for (int64_t ox = 0; ox < p->ow; ox += pixels) {
         int32_t places[HN_VB], c[HN_VB];
         hn_vi sum[1][4];
-        add_up_one(t, ox / pixels, sum);
+        add_up_one(t, hn_over(ox, pixels), sum);
         memcpy(places, sum, sizeof places);
         for (int64_t i = 0; i < HN_VB; i++) c[byte_at(i)] = places[i];
         for (int64_t i = 0; i < hn_q8_min(pixels, p->ow - ox); i++)
@@ -519,8 +521,8 @@ typedef struct band {
 } band;
 
 static band band_at(const hn_conv_q8 *p, int64_t parts, int64_t i) {
-    int64_t rows = p->batch * p->oh, first = rows * i / parts;
-    return (band){first, rows * (i + 1) / parts - first};
+    int64_t rows = p->batch * p->oh, first = hn_over(rows * i, parts);
+    return (band){first, hn_over(rows * (i + 1), parts) - first};
 }
 
 static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane) {
@@ -540,10 +542,11 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     int64_t number = 0;
     band at = band_at(p, call->work->parts, 0);
     while (g.blocks * (at.first + at.rows) <= begin) at = band_at(p, call->work->parts, ++number);
-    int64_t i = (begin - g.blocks * at.first) / at.rows;
-    int64_t row = (begin - g.blocks * at.first) % at.rows;
+    int64_t i = begin - g.blocks * at.first;
+    int64_t row = hn_digit(&i, at.rows);
     for (int64_t t = begin; t < end; t++) {
-        int64_t oy = (at.first + row) % p->oh, image = (at.first + row) / p->oh;
+        int64_t image = at.first + row;
+        const int64_t oy = hn_digit(&image, p->oh);
         if (t == begin || row == 0) {
             of = measure_block(p, &g, i);
             begin_block(&a, &of, packed, w + i * g.weights, i, &r, &b);

@@ -95,7 +95,7 @@ typedef struct geometry {
 } geometry;
 
 static int64_t strip_columns(const hn_conv_q8 *p) {
-    return hn_q8_min(COLUMNS, (ROW_ELEMENTS / p->c - p->kw) / p->sw + 1);
+    return hn_q8_min(COLUMNS, hn_over(hn_over(ROW_ELEMENTS, p->c) - p->kw, p->sw) + 1);
 }
 
 /* Strips round lines up to whole groups, not windows: that must not be much more to multiply. And a
@@ -126,7 +126,7 @@ static void measure_strips(const hn_conv_q8 *p, geometry *g) {
     g->segments = hn_q8_ceil(p->ow, most);
     g->columns = hn_q8_ceil(p->ow, g->segments);
     const int64_t pixels = g->k <= FEW_PRODUCTS ? BLOCK_MOST : BLOCK_SMALL;
-    g->bands = hn_q8_ceil(p->oh, hn_q8_max(1, pixels / g->columns));
+    g->bands = hn_q8_ceil(p->oh, hn_q8_max(1, hn_over(pixels, g->columns)));
     g->rows = hn_q8_ceil(p->oh, g->bands);
     g->row = (int64_t)hn_q8_round64(((most - 1) * p->sw + p->kw) * p->c + KU);
     g->image_rows = (g->rows - 1) * p->sh + (p->kh - 1) * p->dh + 1;
@@ -138,7 +138,7 @@ static void measure_lists(const hn_conv_q8 *p, geometry *g);
 static int64_t list_at(const geometry *g, const int8_t *packed, int64_t panel);
 #else
 static int64_t weights_bytes(const hn_conv_q8 *p) {
-    return p->kh * p->kw * p->c / p->groups * p->n;
+    return hn_over(p->kh * p->kw * p->c, p->groups) * p->n;
 }
 static void measure_lists(const hn_conv_q8 *p, geometry *g) { (void)p, (void)g; }
 static int64_t list_at(const geometry *g, const int8_t *packed, int64_t panel) {
@@ -151,8 +151,8 @@ static void measure_windows(const hn_conv_q8 *p, geometry *g) {
     const int64_t pixels = p->batch * p->oh * p->ow;
     g->lines = 1, g->line_k = g->k;
     const int64_t bytes = hn_q8_max(hn_q8_ceil(g->k, KU) * KU, 1) * (int64_t)sizeof(a_elem);
-    const int64_t fit = hn_of_l2(BLOCK_BYTES) / (bytes * (1 + 2 * WAYS)) / MR * MR;
-    const int64_t near = hn_of_l1(SMALL_BYTES) / (bytes * (1 + 2 * WAYS)) / MR * MR;
+    const int64_t fit = hn_over(hn_of_l2(BLOCK_BYTES), bytes * (1 + 2 * WAYS)) / MR * MR;
+    const int64_t near = hn_over(hn_of_l1(SMALL_BYTES), bytes * (1 + 2 * WAYS)) / MR * MR;
     const bool stay = weights_bytes(p) <= hn_of_l2(WEIGHTS_BYTES);
     const int64_t most =
         hn_q8_max(hn_q8_min(stay ? BLOCK : BLOCK_MOST, fit), hn_q8_min(BLOCK_SMALL, near));
@@ -171,12 +171,12 @@ static int64_t panel_bytes(const geometry *g, int64_t width) {
 
 /* Outputs that a panel has room for. */
 static int64_t panel_width(const geometry *g, int64_t panel) {
-    const int64_t left = g->group_out - panel % g->panels * NR;
+    const int64_t left = g->group_out - hn_rest(panel, g->panels) * NR;
     return left <= NARROW ? NARROW : NR;
 }
 
 static geometry measure(const hn_conv_q8 *p) {
-    geometry g = {.group_in = p->c / p->groups, .group_out = p->n / p->groups};
+    geometry g = {.group_in = hn_over(p->c, p->groups), .group_out = hn_over(p->n, p->groups)};
     g.k = g.group_in * p->kh * p->kw;
     g.strips = use_strips(p, &g), g.pixels = use_pixels(p);
     if (g.strips)
@@ -318,13 +318,14 @@ typedef struct block {
 
 static block block_at(const hn_conv_q8 *p, const geometry *g, int64_t i) {
     if (!g->strips) {
-        const int64_t q = i * g->columns;
-        return (block){q / p->ow / p->oh, q / p->ow % p->oh, q % p->ow, 1,
-                       hn_q8_min(g->columns, p->batch * p->oh * p->ow - q)};
+        int64_t q = i * g->columns;
+        const int64_t n = hn_q8_min(g->columns, p->batch * p->oh * p->ow - q);
+        const int64_t ox = hn_digit(&q, p->ow), oy = hn_digit(&q, p->oh);
+        return (block){q, oy, ox, 1, n};
     }
-    const int64_t ox = i % g->segments * g->columns, oy = i / g->segments % g->bands * g->rows;
-    return (block){i / g->segments / g->bands, oy, ox, hn_q8_min(g->rows, p->oh - oy),
-                   hn_q8_min(g->columns, p->ow - ox)};
+    const int64_t ox = hn_digit(&i, g->segments) * g->columns;
+    const int64_t oy = hn_digit(&i, g->bands) * g->rows;
+    return (block){i, oy, ox, hn_q8_min(g->rows, p->oh - oy), hn_q8_min(g->columns, p->ow - ox)};
 }
 
 /* The rows of the image under a block; `wide`: as s16, too. */
@@ -358,7 +359,7 @@ static void copy_windows(const hn_q8_args *a, const geometry *g, int64_t group, 
         bool whole = adjacent && x0 >= 0 && x0 + p->kw <= p->w;
         some = 1;
         if (whole && y0 >= 0 && y0 + (p->kh - 1) * p->dh < p->h) {
-            some = hn_q8_min(p->ow - ox, (p->w - p->kw - x0) / p->sw + 1);
+            some = hn_q8_min(p->ow - ox, hn_over(p->w - p->kw - x0, p->sw) + 1);
             some = hn_q8_min(some, b->n - i);
             copy_whole(p, g, x + x0 * p->x_pixel, some, d);
         } else {
@@ -475,9 +476,10 @@ typedef struct task {
 
 static void begin_task(const hn_q8_args *a, const geometry *g, const int8_t *packed, int64_t panel,
                        int64_t panels, task *t) {
-    const int64_t group = panel / g->panels, in_group = panel % g->panels * NR;
     const int32_t *w_sums = (const int32_t *)(const void *)packed + panel * NR;
     t->packed = packed, t->first = panel;
+    int64_t group = panel;
+    const int64_t in_group = hn_digit(&group, g->panels) * NR;
     begin_outputs(a, w_sums, x_off(a->p), g->k, group * g->group_out + in_group,
                   hn_q8_min(panels * NR, g->group_out - in_group), &t->to);
 }
@@ -529,8 +531,9 @@ static int64_t tiles_of(const block *b) { return b->runs * hn_q8_ceil(b->n, MR);
 /* The last pixel of a block; n and runs have no meaning. */
 static block last_of(const hn_conv_q8 *p, const geometry *g, const block *b) {
     if (g->strips) return (block){b->image, b->oy + b->runs - 1, b->ox + b->n - 1, 0, 0};
-    const int64_t q = (b->image * p->oh + b->oy) * p->ow + b->ox + b->n - 1;
-    return (block){q / p->ow / p->oh, q / p->ow % p->oh, q % p->ow, 0, 0};
+    int64_t q = (b->image * p->oh + b->oy) * p->ow + b->ox + b->n - 1;
+    const int64_t ox = hn_digit(&q, p->ow), oy = hn_digit(&q, p->oh);
+    return (block){q, oy, ox, 0, 0};
 }
 
 /* What block i reads and writes. */
@@ -587,7 +590,7 @@ static void compute(const task *t, const geometry *g, int64_t panel, int64_t pan
     const bool narrow = panel_width(g, panel + panels - 1) != NR; /* which only the last may be */
     /* As many pixels in each tile, nearly: a tile of few is slow. Tiles that end together follow each
      * other, so that the weights of a panel which do not stay in L1 are read once for all of them. */
-    const int64_t most = hn_q8_ceil(b->n, hn_q8_ceil(b->n, MR)), row = SUMMED / most * most;
+    const int64_t most = hn_q8_ceil(b->n, hn_q8_ceil(b->n, MR)), row = hn_over(SUMMED, most) * most;
     for (int64_t run = 0; run < b->runs; run++) {
         for (int64_t i = 0, some; i < b->n; i += some) {
             some = hn_q8_min(row, b->n - i);
@@ -615,7 +618,7 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     hn_q8_args a = hn_q8_args_of(call);
     geometry g = measure(p);
     const int8_t *packed = call->ptr[HN_CONV_Q8_W];
-    const int64_t parts = hn_work_tasks(call->work, phase) / count_blocks(p, &g);
+    const int64_t parts = hn_over(hn_work_tasks(call->work, phase), count_blocks(p, &g));
     const bool stay =
         panel_at(&g, packed, g.all_panels) - panel_at(&g, packed, 0) <= hn_of_l2(WEIGHTS_BYTES);
     int64_t brought = -1;
@@ -624,21 +627,24 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     places at;
     task t;
     fetches f = {0};
+    const int64_t first_part = hn_rest(begin, parts);
     for (int64_t i = begin; i < end; i++) {
-        const int64_t part = i % parts, last = g.all_panels * (part + 1) / parts;
-        const block b = block_at(p, &g, i / parts);
-        for (int64_t n = g.all_panels * part / parts, some; n < last; n += some) {
-            const int64_t group = n / g.panels, wanted = i / parts * p->groups + group;
+        int64_t at_block = i;
+        const int64_t part = hn_digit(&at_block, parts);
+        const int64_t last = hn_over(g.all_panels * (part + 1), parts);
+        const block b = block_at(p, &g, at_block);
+        for (int64_t n = hn_over(g.all_panels * part, parts), some; n < last; n += some) {
+            const int64_t group = hn_over(n, g.panels), wanted = at_block * p->groups + group;
             some = hn_q8_min(TOGETHER, hn_q8_min(last, (group + 1) * g.panels) - n);
             if (wanted != brought) {
                 x = bring_windows(&a, &g, group, &b, needs_wide(&g, packed, group), lane);
                 for (int64_t k = 0; k < b.runs; k++) find_run(&a, group, &b, k, &at);
-                const int64_t after = i / parts + 1;
+                const int64_t after = at_block + 1;
                 f.images = after * parts < end ? images_of(&a, &g, after) : (stream){0};
             }
             brought = wanted;
             const int64_t next = n + some < g.all_panels ? n + some : 0;
-            const bool first_block = i / parts == begin / parts, more = next > 0 || i + 1 < end;
+            const bool first_block = i - begin<parts - first_part, more = next> 0 || i + 1 < end;
             f.weights = (stream){0};
             if (b.runs * b.n > MR && more && (first_block || !stay))
                 f.weights = weights_of(&g, packed, next, hn_q8_min(some, g.all_panels - next),

@@ -19,6 +19,7 @@
  *
  *   W(f)            the intrinsic f of its width
  *   load_half(p)    half a vector of bytes
+ *   low_half(v)     the lower half of one
  *   is_zero(v)      whether a vector is 0
  *   ROW, NAME, ISA  of the hn_kernel
  */
@@ -110,14 +111,17 @@ HN_INLINE void tile(const int rows, const int width, const hn_q8_windows *x, con
     UNROLL for (int r = 0; r < rows; r++) hn_vb_store(c + r * c_pitch, sum[r]);
 }
 
-/* Bytes as s16; the last part may do again what was done. */
+/* Bytes as s16; the last part may do again what was done. There is room for HN_VB / 2 of them. */
 HN_INLINE void copy_wide(const a_elem *from, int64_t n, int16_t *to) {
     enum { HALF = HN_VB / 2 };
-    for (int64_t i = 0; n >= HALF && i < n; i += HALF) {
+    if (n < HALF) {
+        hn_vb_store(to, W(cvtepu8_epi16)(low_half(hn_vb_load_n(from, n))));
+        return;
+    }
+    for (int64_t i = 0; i < n; i += HALF) {
         int64_t at = hn_q8_min(i, n - HALF);
         hn_vb_store(to + at, W(cvtepu8_epi16)(load_half(from + at)));
     }
-    for (int64_t i = 0; n < HALF && i < n; i++) to[i] = from[i];
 }
 
 /* What the weights of the pairs of a group sum to, those above and those below 0 apart. */

@@ -17,11 +17,12 @@
 
 #include <string.h>
 
+#include "base/divide.h"
 #include "kernels/act_simd.h"
 #include "kernels/conv_q8/conv_q8.h"
 #include "kernels/q8_simd.h"
 
-static inline int64_t hn_q8_ceil(int64_t a, int64_t b) { return (a + b - 1) / b; }
+static inline int64_t hn_q8_ceil(int64_t a, int64_t b) { return hn_ceil_over(a, b); }
 static inline int64_t hn_q8_min(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t hn_q8_max(int64_t a, int64_t b) { return a > b ? a : b; }
 static inline size_t hn_q8_round64(int64_t bytes) { return ((size_t)bytes + 63) & ~(size_t)63; }
@@ -323,14 +324,18 @@ static inline bool hn_q8_sum_pixels(const hn_call *call, int phase, int64_t begi
     const hn_conv_q8 *p = call->problem;
     if (!p->w_zero_points || phase > 0) return false;
     hn_q8_args a = hn_q8_args_of(call);
-    int64_t group_in = p->c / p->groups;
+    int64_t group_in = hn_over(p->c, p->groups);
     int32_t flip = p->x == HN_Q8_S8 ? 0x80 : 0; /* s8 as u8, 128 more */
     uint32_t less = (uint32_t)group_in * (uint32_t)(a.xz + flip);
     for (int64_t t = begin; t < end; t++) {
-        const uint8_t *row = a.x + t / p->h * p->x_image + t % p->h * p->x_row;
+        int64_t image = t;
+        const int64_t y = hn_digit(&image, p->h);
+        const uint8_t *row = a.x + image * p->x_image + y * p->x_row;
         int32_t *sums = (int32_t *)call->scratch + t * p->w * p->groups;
         for (int64_t i = 0; i < p->w * p->groups; i++) {
-            const uint8_t *x = row + i / p->groups * p->x_pixel + i % p->groups * group_in;
+            int64_t pixel = i;
+            const int64_t group = hn_digit(&pixel, p->groups);
+            const uint8_t *x = row + pixel * p->x_pixel + group * group_in;
             uint32_t sum = 0;
             for (int64_t k = 0; k < group_in; k++) sum += (uint8_t)(x[k] ^ flip);
             sums[i] = (int32_t)(sum - less);

@@ -166,8 +166,8 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     int32_t *more = room.padding + DEPTH;
     memset(room.padding, a.xz & 0xff, DEPTH * sizeof *room.padding); /* turned like x */
     while (begin < end) {
-        int64_t shard = begin % g.shards, stop = hn_least(g.shards, shard + end - begin);
-        run_tile(call, &a, &g, begin / g.shards, shard, stop, &room, more);
+        int64_t shard = hn_rest(begin, g.shards), stop = hn_least(g.shards, shard + end - begin);
+        run_tile(call, &a, &g, hn_over(begin, g.shards), shard, stop, &room, more);
         begin += stop - shard;
     }
 }

@@ -109,7 +109,7 @@ typedef struct geometry {
 static int64_t tiles_that_fit(const geometry *g) {
     const int64_t tile = SPOTS * (2 * g->pitch + 4 * g->width); /* bytes */
     const bool stays = g->u_bytes <= hn_of_l2(STAYING_BYTES);
-    return hn_q8_max(MR, hn_of_l2(stays ? BLOCK_BYTES : MOST_BYTES) / tile);
+    return hn_q8_max(MR, hn_over(hn_of_l2(stays ? BLOCK_BYTES : MOST_BYTES), tile));
 }
 
 static geometry measure(const hn_conv_q8 *p) {
@@ -123,7 +123,7 @@ static geometry measure(const hn_conv_q8 *p) {
     const int64_t most = tiles_that_fit(&g);
     g.segments = hn_q8_ceil(g.tx, hn_q8_min(most, COLUMNS));
     g.columns = hn_q8_ceil(g.tx, g.segments);
-    g.bands = hn_q8_ceil(g.ty, hn_q8_max(1, most / g.columns));
+    g.bands = hn_q8_ceil(g.ty, hn_q8_max(1, hn_over(most, g.columns)));
     g.rows = hn_q8_ceil(g.ty, g.bands);
     g.blocks = p->batch * g.bands * g.segments;
     g.v_spot = g.rows * g.columns * g.pitch + PAD;
@@ -266,9 +266,9 @@ typedef struct block {
 } block;
 
 static block block_at(const hn_conv_q8 *p, const geometry *g, int64_t i) {
-    block b = {.image = i / g->segments / g->bands,
-               .ty = i / g->segments % g->bands * g->rows,
-               .tx = i % g->segments * g->columns};
+    block b = {.tx = hn_digit(&i, g->segments) * g->columns};
+    b.ty = hn_digit(&i, g->bands) * g->rows;
+    b.image = i;
     b.rows = hn_q8_min(g->rows, g->ty - b.ty);
     b.columns = hn_q8_min(g->columns, g->tx - b.tx);
     b.short_rows = b.ty + b.rows == g->ty && ends_short(p->oh);
@@ -371,8 +371,8 @@ typedef struct chunk {
 } chunk;
 
 static chunk chunk_at(const geometry *g, int64_t i) {
-    const int64_t first = g->pairs * i / g->chunks;
-    return (chunk){first, g->pairs * (i + 1) / g->chunks - first};
+    const int64_t first = hn_over(g->pairs * i, g->chunks);
+    return (chunk){first, hn_over(g->pairs * (i + 1), g->chunks) - first};
 }
 
 /* The tiles that have a spot, in strips of up to MR: the first `more` of them have a tile more than
@@ -386,7 +386,8 @@ typedef struct strips {
 static strips strips_with(const block *b, int i, int j, int64_t bytes) {
     const stretch s = tiles_with(b, i, j);
     const int64_t n = hn_q8_max(1, hn_q8_ceil(s.n, MR));
-    return (strips){s.first, s.n > 0 ? n : 0, s.n / n, s.n % n, (int64_t)hn_q8_round64(bytes / n)};
+    return (strips){s.first, s.n > 0 ? n : 0, hn_over(s.n, n), hn_rest(s.n, n),
+                    (int64_t)hn_q8_round64(hn_over(bytes, n))};
 }
 
 /* M of some tiles and n <= NR outputs at one spot. Weights of most models are in no near cache:
@@ -560,17 +561,19 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     const geometry g = measure(p);
     const int32_t *w_sums = call->ptr[HN_CONV_Q8_W];
     const int16_t *u = (const int16_t *)(const void *)((const char *)w_sums + header_bytes(&g));
-    const int64_t groups = call->work->tasks[0] / g.blocks;
+    const int64_t groups = hn_over(call->work->tasks[0], g.blocks);
     int64_t brought = -1;
     lane_parts l;
     divide(&g, lane, &l);
     memset(l.outside, a.xz, (size_t)g.pitch);
     for (int64_t i = begin; i < end; i++) {
-        const block b = block_at(p, &g, i / groups);
-        if (i / groups != brought) fill_v(&a, &g, &b, &l);
-        brought = i / groups;
-        const int64_t last = g.ends * (i % groups + 1) / groups;
-        for (int64_t k = g.ends * (i % groups) / groups; k < last; k++) {
+        int64_t at = i;
+        const int64_t group = hn_digit(&at, groups);
+        const block b = block_at(p, &g, at);
+        if (at != brought) fill_v(&a, &g, &b, &l);
+        brought = at;
+        const int64_t last = hn_over(g.ends * (group + 1), groups);
+        for (int64_t k = hn_over(g.ends * group, groups); k < last; k++) {
             const int64_t columns = columns_of(p, k), n0 = k * WIDTH;
             hn_q8_outputs to;
             begin_outputs(&a, w_sums + n0, x_off(p), TAPS * p->c, n0, hn_q8_min(WIDTH, p->n - n0),

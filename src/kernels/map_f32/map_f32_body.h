@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include "base/cpu.h"
+#include "base/divide.h"
+#include "base/least.h"
 #include "kernels/act_simd.h"
 #include "kernels/map_f32/map_f32.h"
 
@@ -101,15 +103,15 @@ static cut cut_by(const hn_map_f32 *p, int64_t most, int64_t most_rows) {
     for (int i = 0; i < p->rank - 2; i++) c.outer *= p->dims[i];
     if (c.n == 0 || c.rows == 0 || c.outer == 0) return (cut){0};
     if (c.n > most) {
-        c.blocks_n = (c.n + most - 1) / most;
-        c.block = ((c.n + c.blocks_n - 1) / c.blocks_n + 63) / 64 * 64;
-        c.blocks_n = (c.n + c.block - 1) / c.block;
+        c.blocks_n = hn_ceil_over(c.n, most);
+        c.block = (hn_ceil_over(c.n, c.blocks_n) + 63) / 64 * 64;
+        c.blocks_n = hn_ceil_over(c.n, c.block);
     } else {
         c.block = c.n;
-        most_rows = most / c.n < most_rows ? most / c.n : most_rows;
+        most_rows = hn_least(hn_over(most, c.n), most_rows);
         c.group = most_rows < c.rows ? most_rows : c.rows;
     }
-    c.blocks_rows = (c.rows + c.group - 1) / c.group;
+    c.blocks_rows = hn_ceil_over(c.rows, c.group);
     c.slot_size = (c.block * c.group + 15) / 16 * 16;
     for (int i = 0; i < p->n_in; i++)
         c.in[i] = form_of(&c, p->in_type[i] == HN_MAP_F32, p->in_stride[i], p->rank);
@@ -352,12 +354,12 @@ typedef struct spot {
 static spot spot_of(const hn_map_f32 *p, const cut *c, int64_t t) {
     spot s = {.rows = 1};
     int axis = p->rank - 1;
-    s.at[axis] = t % c->blocks_n * c->block, t /= c->blocks_n;
+    s.at[axis] = hn_digit(&t, c->blocks_n) * c->block;
     s.n = c->n - s.at[axis] < c->block ? c->n - s.at[axis] : c->block;
     if (--axis < 0) return s;
-    s.at[axis] = t % c->blocks_rows * c->group, t /= c->blocks_rows;
+    s.at[axis] = hn_digit(&t, c->blocks_rows) * c->group;
     s.rows = c->rows - s.at[axis] < c->group ? c->rows - s.at[axis] : c->group;
-    while (--axis >= 0) s.at[axis] = t % p->dims[axis], t /= p->dims[axis];
+    while (--axis >= 0) s.at[axis] = hn_digit(&t, p->dims[axis]);
     return s;
 }
 
@@ -431,7 +433,7 @@ static ahead begin_ahead(const hn_call *call, const cut *c, int64_t task) {
     const hn_map_f32 *p = call->problem;
     spot s = spot_of(p, c, task);
     ahead a = {.lines = s.rows * s.n * (int64_t)sizeof(float) / LINE};
-    a.each = (a.lines + p->n_code - 1) / p->n_code;
+    a.each = hn_ceil_over(a.lines, p->n_code);
     for (int i = 0; i < p->n_in; i++)
         if (c->in[i] == DIRECT)
             a.at[a.n++] =

@@ -1,6 +1,7 @@
 /* The definition of matmul_nbits: sums in double. A task is a row of y. */
 #include <math.h>
 
+#include "base/divide.h"
 #include "kernels/act_ref.h"
 #include "kernels/matmul_nbits/matmul_nbits.h"
 
@@ -54,7 +55,7 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
                     if (k == next) m = largest(p, x, k, &n), next += n;
                     value = m > 0 ? (double)(m / 127) * (double)rintf(x[k] * (127 / m)) : 0;
                 }
-                int64_t at = j * p->s_n + k / p->block * p->s_g;
+                int64_t at = j * p->s_n + hn_over(k, p->block) * p->s_g;
                 double w = hn_nbits_code(p, call->ptr[HN_NBITS_W], j, k);
                 sum += value * (w - zero_at(p, call->ptr[HN_NBITS_Z], at)) * (double)s[at];
             }

@@ -5,6 +5,7 @@
  */
 #include <math.h>
 
+#include "base/divide.h"
 #include "kernels/pool_f32/pool_f32.h"
 #include "kernels/pool_f32/pool_f32_window.h"
 #include "simd/part.h"
@@ -129,10 +130,10 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     const hn_pool_f32 *p = call->problem;
     int64_t block = block_of(p), blocks = blocks_of(p);
     for (int64_t task = begin; task < end; task++) {
-        int64_t image = task / p->oh / blocks, first = task / p->oh % blocks * block;
+        int64_t image = task;
+        const int64_t oy = hn_digit(&image, p->oh), first = hn_digit(&image, blocks) * block;
         run_row(p, call->ptr[HN_POOL_F32_X], call->ptr[HN_POOL_F32_Y], image * p->x_image + first,
-                image * p->y_image + first, task % p->oh,
-                p->c - first < block ? p->c - first : block);
+                image * p->y_image + first, oy, p->c - first < block ? p->c - first : block);
     }
 }
 

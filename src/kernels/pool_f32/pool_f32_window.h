@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "base/divide.h"
+
 typedef struct hn_pool_span {
     int64_t first;   /* the first position inside the image */
     int64_t n;       /* taps inside the image */
@@ -14,9 +16,9 @@ typedef struct hn_pool_span {
 static inline hn_pool_span hn_pool_span_of(int64_t o, int64_t k, int64_t stride, int64_t dilation,
                                            int64_t pad, int64_t pad_end, int64_t in) {
     int64_t start = o * stride - pad;
-    int64_t skipped = start < 0 ? (-start + dilation - 1) / dilation : 0;
-    int64_t inside = start < in ? (in - start - 1) / dilation + 1 : 0;
-    int64_t counted = start < in + pad_end ? (in + pad_end - start - 1) / dilation + 1 : 0;
+    int64_t skipped = start < 0 ? hn_ceil_over(-start, dilation) : 0;
+    int64_t inside = start < in ? hn_over(in - start - 1, dilation) + 1 : 0;
+    int64_t counted = start < in + pad_end ? hn_over(in + pad_end - start - 1, dilation) + 1 : 0;
     if (inside > k) inside = k;
     return (hn_pool_span){.first = start + skipped * dilation,
                           .n = inside > skipped ? inside - skipped : 0,

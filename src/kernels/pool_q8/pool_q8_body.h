@@ -2,6 +2,7 @@
  *
  * A task is an output row of a block of channels.
  */
+#include "base/divide.h"
 #include "kernels/pool_f32/pool_f32_window.h"
 #include "kernels/pool_q8/pool_q8.h"
 #include "kernels/q8_simd.h"
@@ -86,9 +87,10 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     const hn_pool_q8 *p = call->problem;
     int64_t block = block_of(p), blocks = blocks_of(p);
     for (int64_t task = begin; task < end; task++) {
-        int64_t image = task / p->oh / blocks, first = task / p->oh % blocks * block;
+        int64_t image = task;
+        const int64_t oy = hn_digit(&image, p->oh), first = hn_digit(&image, blocks) * block;
         run_row(p, (const uint8_t *)call->ptr[HN_POOL_Q8_X] + image * p->x_image + first,
-                (uint8_t *)call->ptr[HN_POOL_Q8_Y] + image * p->y_image + first, task % p->oh,
+                (uint8_t *)call->ptr[HN_POOL_Q8_Y] + image * p->y_image + first, oy,
                 p->c - first < block ? p->c - first : block);
     }
 }
