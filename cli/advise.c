@@ -426,7 +426,7 @@ static exit_code run(const args *a) {
 }
 
 static const option_def options[] = {
-    {"--target", 0, "DEVICE",
+    {"--target", 0, "<DEVICE",
      "device the model will run on: cpu (default, this machine), edge_arm, embedded_mcu, "
      "mobile_npu, nvidia_gpu, or the .json that hone machine -o wrote there",
      false, NULL},

@@ -23,7 +23,7 @@ typedef struct option_def {
     char letter;      /* 'd' for -d, or 0 */
     /* What follows, for the help; NULL: a switch. Before FILE or DIR stands what the verb does with
      * it, which is not shown: `<` it reads it, `>` it writes it, `<>` both. "SPEC" names a dataset,
-     * "[NAME=]<FILE" a file with or without a name before it. */
+     * "[NAME=]<FILE" a file with or without a name before it, "<DEVICE" a word or a file. */
     const char *arg;
     const char *help;
     bool many;       /* may be given more than once */

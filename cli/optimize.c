@@ -76,8 +76,11 @@ static bool read_options(job *j) {
     if (o->train_budget > 0) o->keep = j->keep;
     j->to.report = has(a, "--report") ? must(strdup(value_of(a, "--report")))
                                       : with_ending(j->to.model, ".html");
-    const char *const written[] = {j->to.model, j->to.report};
-    for (int i = 0; i < 2; i++) {
+    /* A recipe that is carried out again is written as it was read. */
+    const char *from = value_of(a, "--recipe");
+    bool same = from != NULL && same_file(from, j->to.recipe);
+    const char *const written[] = {j->to.model, j->to.report, same ? NULL : j->to.recipe};
+    for (int i = 0; i < 3 && written[i] != NULL; i++) {
         if (!is_read(a, written[i])) continue;
         complain("%s would overwrite an input; name another with -o", written[i]);
         return false;

@@ -52,6 +52,7 @@ static void look_at_option(search *s, const option_def *d, const char *value) {
     hone_error ignored;
     char *moved = NULL;
     if (strcmp(d->arg, "SPEC") == 0) {
+        if (value[0] == '@') look(s, value + 1); /* the file that names the dataset */
         if (hone_dataset_moved(&moved, value, look_at_data, s, &ignored) == HONE_OK)
             hone_free(moved);
     } else if (strchr(d->arg, '<') != NULL && strchr(d->arg, '>') == NULL) {
