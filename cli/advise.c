@@ -182,6 +182,7 @@ static exit_code measure(job *j) {
     j->o.profile = p->profile;
     if (j->device == NULL && strcmp(j->o.target, "cpu") == 0 && p->profile->n_steps > 0) {
         j->o.machine = j->machine;
+        j->o.isa = hone_session_isa(p->session);
         j->o.here = true;
     }
     if (p->stages.known) {

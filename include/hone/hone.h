@@ -1845,6 +1845,7 @@ typedef struct hone_advise_options {
     /* Words that stand in commands, as a shell takes them. By default MODEL, the same for names of
      * outputs, to which endings are added, and DATA. */
     const char *model_word, *output_word, *data_word;
+    const char *isa; /* with here: hone_session_isa of the session; NULL: the strongest there is */
 } hone_advise_options;
 HONE_INLINE void hone_advise_options_init(hone_advise_options *o);
 
