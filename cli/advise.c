@@ -222,7 +222,7 @@ static void print_head(const job *j, const hone_advice *o, const hone_inspection
         o->typical ? "by typical figures of its class, not measured" : "with its measured limits");
     wrapped(0, 12, "%-12s%s, as a rule", "guides", o->strategy);
     if (!isfinite(o->run_ms))
-        line("%-12snot known: nothing of the model could be counted", "time");
+        line("%-12snot known", "time");
     else if (o->measured)
         line("%-12s%s a run, measured here; %.0f %% of what the roofline allows", "time",
              ms_text(o->run_ms, a), 100 * o->roof_share);

@@ -1797,7 +1797,7 @@ typedef struct hone_advice {
     bool measured;        /* times are those of the profile; false: worked out from counts */
     const char *strategy; /* of guides for the device: "8 bits, channel pruning, NHWC, int8" */
     const char *wanted;   /* "33 ms a run"; "": nothing was asked for */
-    double run_ms;        /* of the model on that machine */
+    double run_ms;        /* of the model on that machine; NaN: not known */
     double roof_share;    /* of its roof that it reaches */
     double here_ms;       /* of the profile; NaN: there is none */
     double compute_share, memory_share, overhead_share; /* of the time, by what binds it */

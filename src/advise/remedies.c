@@ -145,7 +145,7 @@ static void plan(judging *j, const char *why) {
     j->out->rank = ++a->planned;
     a->now = j->next;
     double ms = hn_outcome_of(a, &a->now).ms;
-    j->out->then_ms = ms > 0 ? ms : NAN;
+    j->out->then_ms = ms > 0 && a->untimed == NULL ? ms : NAN;
 }
 
 /* ---- remedies that change the model ---- */
