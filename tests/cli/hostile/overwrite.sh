@@ -36,6 +36,7 @@ cp m.onnx a.recipe
 hone apply m.onnx a.recipe -q -o a.recipe
 hone quantize m.onnx -q --data synthetic:digits,n=8 -o q.onnx --save-ranges q.onnx
 hone profile m.onnx -q --trace t.json --folded t.json
+hone profile m.onnx -q --trace t.json --folded ./photos/../t.json
 # A folder of outputs, one of which would be the external data.
 sed 's|external.data|././././y.npy|' external.onnx >same.onnx
 cp external.data y.npy
