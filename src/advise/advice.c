@@ -41,6 +41,18 @@ const char *hn_advice_bytes(double bytes, char *buf) {
     return buf;
 }
 
+const char *hn_advice_takes(hn_adviser *a, const hn_outlook *o) {
+    char ms[32], memory[32], file[32];
+    bool limits_memory = a->f->max_memory > 0, limits_file = a->f->max_file > 0;
+    hn_advice_ms(hn_outcome_of(a, o).ms, ms);
+    hn_advice_bytes(hn_outlook_memory(a, o), memory);
+    hn_advice_bytes(hn_outlook_file(a, o), file);
+    return hn_advice_text(a, "%s%s%s%s%s%s", a->untimed == NULL ? ms : "a time that is not known",
+                          limits_memory ? " and " : "", limits_memory ? memory : "",
+                          limits_memory ? " of memory" : "", limits_file ? ", the file " : "",
+                          limits_file ? file : "");
+}
+
 /* ---- typical machines ---- */
 
 static int add_peak(hone_peak_info *p, int n, const char *precision, double gops) {
@@ -163,7 +175,6 @@ static void ask(hn_adviser *a, const hn_branch *d, hone_advice_branch *b) {
                        : hn_advice_text(a, "a sample takes %s", hn_advice_ms(sample_ms, x)));
             break;
         case HN_BRANCH_SHORT:
-            hn_advice_ms(hn_outcome_of(a, &a->now).ms, x);
             if (!a->has_limits)
                 answer(b, true, "no limit says what would suffice");
             else if (!a->met && a->untimed != NULL)
@@ -171,7 +182,7 @@ static void ask(hn_adviser *a, const hn_branch *d, hone_advice_branch *b) {
             else
                 answer(b, !a->met,
                        hn_advice_text(a, "with what is planned so far a run takes %s; wanted: %s",
-                                      x, a->out->wanted));
+                                      hn_advice_takes(a, &a->now), a->out->wanted));
             break;
         default: break;
     }
@@ -238,8 +249,7 @@ static hone_status refused(hn_adviser *a, hn_error *err) {
 /* ---- all of it ---- */
 
 static const char *verdict_of(hn_adviser *a) {
-    char then[32];
-    const char *now = hn_advice_ms(hn_outcome_of(a, &a->now).ms, then);
+    const char *now = hn_advice_takes(a, &a->now);
     const hone_advice *o = a->out;
     for (size_t i = 0; o->stop && i < o->n_stops; i++)
         if (strcmp(o->stops[i].answer, "stop") == 0)

@@ -45,6 +45,8 @@ HONE_PRINTF(2, 3) const char *hn_advice_text(hn_adviser *a, const char *format, 
 /* "12.3 ms", of three digits; buf has 32 bytes. */
 const char *hn_advice_ms(double ms, char *buf);
 const char *hn_advice_bytes(double bytes, char *buf);
+/* What a run takes, of all that there are limits on: "12.3 ms and 2 MB of memory, the file 1 MB". */
+const char *hn_advice_takes(hn_adviser *a, const hn_outlook *o);
 
 /* ---- outlook.c ---- */
 

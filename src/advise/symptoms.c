@@ -176,7 +176,6 @@ const char *hn_advice_reason(size_t i) { return reasons[i]; }
 
 static void met(hn_adviser *a, hone_verdict *v) {
     hn_outlook o = hn_outlook_original();
-    char ms[32];
     v->question = "is the requirement met already?";
     v->answer = !a->has_limits ? "not known" : hn_outlook_meets(a, &o) ? "stop" : "go on";
     if (a->has_limits && a->untimed != NULL && (a->f->max_ms > 0 || a->f->per_second > 0)) {
@@ -184,11 +183,10 @@ static void met(hn_adviser *a, hone_verdict *v) {
         v->evidence = a->untimed;
         return;
     }
-    hn_advice_ms(a->base.ms, ms);
     v->evidence =
         !a->has_limits
             ? "no limit was told: --max-latency, --max-size, --max-run-memory or --use"
-            : hn_advice_text(a, "a run takes %s%s, and the limit is %s", ms,
+            : hn_advice_text(a, "a run takes %s%s, and the limit is %s", hn_advice_takes(a, &o),
                              a->n > 0 && a->works[0].ms > 0 ? "" : " (worked out)", a->out->wanted);
 }
 
