@@ -55,13 +55,19 @@ static char *quoted(const char *word) {
 }
 
 static void choose_words(job *j) {
-    const char *path = strcmp(j->a->argument[0], "-") == 0 ? "model" : j->a->argument[0];
+    const char *given = j->a->argument[0];
+    bool from_input = strcmp(given, "-") == 0;
+    char *path;
+    /* What looks like an option is none as a path. */
+    if (asprintf(&path, "%s%s", given[0] == '-' && !from_input ? "./" : "",
+                 from_input ? "model" : given) < 0)
+        path = must(NULL);
     size_t n = strlen(path);
-    j->words[0] = quoted(j->a->argument[0]);
+    j->words[0] = quoted(from_input ? given : path);
     if (n > 5 && (strcmp(path + n - 5, ".onnx") == 0 || strcmp(path + n - 5, ".hone") == 0)) n -= 5;
-    char *stem = must(strndup(path, n));
-    j->words[1] = quoted(stem);
-    free(stem);
+    path[n] = '\0';
+    j->words[1] = quoted(path);
+    free(path);
     if (has(j->a, "--data")) j->words[2] = quoted(value_of(j->a, "--data"));
     j->o.model_word = j->words[0];
     j->o.output_word = j->words[1];
