@@ -55,13 +55,19 @@ static char *quoted(const char *word) {
 }
 
 static void choose_words(job *j) {
-    const char *path = strcmp(j->a->argument[0], "-") == 0 ? "model" : j->a->argument[0];
+    const char *given = j->a->argument[0];
+    bool from_input = strcmp(given, "-") == 0;
+    char *path;
+    /* What looks like an option is none as a path. */
+    if (asprintf(&path, "%s%s", given[0] == '-' && !from_input ? "./" : "",
+                 from_input ? "model" : given) < 0)
+        path = must(NULL);
     size_t n = strlen(path);
-    j->words[0] = quoted(j->a->argument[0]);
+    j->words[0] = quoted(from_input ? given : path);
     if (n > 5 && (strcmp(path + n - 5, ".onnx") == 0 || strcmp(path + n - 5, ".hone") == 0)) n -= 5;
-    char *stem = must(strndup(path, n));
-    j->words[1] = quoted(stem);
-    free(stem);
+    path[n] = '\0';
+    j->words[1] = quoted(path);
+    free(path);
     if (has(j->a, "--data")) j->words[2] = quoted(value_of(j->a, "--data"));
     j->o.model_word = j->words[0];
     j->o.output_word = j->words[1];
@@ -182,6 +188,7 @@ static exit_code measure(job *j) {
     j->o.profile = p->profile;
     if (j->device == NULL && strcmp(j->o.target, "cpu") == 0 && p->profile->n_steps > 0) {
         j->o.machine = j->machine;
+        j->o.isa = hone_session_isa(p->session);
         j->o.here = true;
     }
     if (p->stages.known) {
@@ -221,7 +228,7 @@ static void print_head(const job *j, const hone_advice *o, const hone_inspection
         o->typical ? "by typical figures of its class, not measured" : "with its measured limits");
     wrapped(0, 12, "%-12s%s, as a rule", "guides", o->strategy);
     if (!isfinite(o->run_ms))
-        line("%-12snot known: nothing of the model could be counted", "time");
+        line("%-12snot known", "time");
     else if (o->measured)
         line("%-12s%s a run, measured here; %.0f %% of what the roofline allows", "time",
              ms_text(o->run_ms, a), 100 * o->roof_share);
@@ -426,7 +433,7 @@ static exit_code run(const args *a) {
 }
 
 static const option_def options[] = {
-    {"--target", 0, "DEVICE",
+    {"--target", 0, "<DEVICE",
      "device the model will run on: cpu (default, this machine), edge_arm, embedded_mcu, "
      "mobile_npu, nvidia_gpu, or the .json that hone machine -o wrote there",
      false, NULL},

@@ -23,7 +23,7 @@ typedef struct option_def {
     char letter;      /* 'd' for -d, or 0 */
     /* What follows, for the help; NULL: a switch. Before FILE or DIR stands what the verb does with
      * it, which is not shown: `<` it reads it, `>` it writes it, `<>` both. "SPEC" names a dataset,
-     * "[NAME=]<FILE" a file with or without a name before it. */
+     * "[NAME=]<FILE" a file with or without a name before it, "<DEVICE" a word or a file. */
     const char *arg;
     const char *help;
     bool many;       /* may be given more than once */
@@ -414,6 +414,8 @@ typedef struct json {
 } json;
 /* Why no file can be made at the path; NULL: it can. What is there already is replaced. */
 const char *unwritable(const char *path);
+/* Writes a file that takes the place of what is there when it is whole. */
+exit_code write_whole(const char *path, const char *text, size_t bytes);
 /* Whether the page of --report can be written, looked at before anything is measured. */
 exit_code results_check(const args *a);
 void results_begin(json *j, const args *a);

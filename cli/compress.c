@@ -218,6 +218,11 @@ static void print_end(const job *j) {
 /* What the recipe says; path: where it is read from, NULL: it is made already. */
 static exit_code carry_out(job *j, const char *path) {
     hone_error err;
+    const char *why = unwritable(j->output);
+    if (why != NULL) { /* before anything is trained for nothing */
+        complain("--output %s: cannot be made (%s)", j->output, why);
+        return EXIT_INPUT;
+    }
     if (path != NULL && !read_text(path, &j->recipe)) return EXIT_INPUT;
     hone_status status = compress(j, &err);
     if (status != HONE_OK) {

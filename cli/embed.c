@@ -80,13 +80,12 @@ static void print_text(const job *w) {
 static bool read_options(job *j) {
     const args *a = j->a;
     j->output = value_of(a, "--output");
-    if (j->output == NULL)
+    if (j->output == NULL) {
         complain("--output FILE says where the result goes");
-    else {
-        j->recipe = recipe_add_options(recipe_add(NULL, "hone recipe 2\n"), a);
-        return start_time_limit(a);
+        return false;
     }
-    return false;
+    j->recipe = recipe_add_options(recipe_add(NULL, "hone recipe 2\n"), a);
+    return true;
 }
 
 static hone_status look_at(embedded_model *e, hone_model *m, hone_error *err) {

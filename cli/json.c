@@ -51,6 +51,24 @@ const char *unwritable(const char *path) {
     return wrong != 0 ? strerror(wrong) : NULL;
 }
 
+exit_code write_whole(const char *path, const char *text, size_t bytes) {
+    struct stat there;
+    char *part = NULL, *real = realpath(path, NULL);
+    const char *to = real != NULL ? real : path; /* a link stays one */
+    bool renamed = stat(to, &there) != 0 || S_ISREG(there.st_mode);
+    if (renamed && asprintf(&part, "%s.tmp-%lx", to, (long)getpid()) < 0) must(NULL);
+    if (renamed) unlink(part);
+    FILE *f = fopen(renamed ? part : to, renamed ? "wex" : "we");
+    bool written = f != NULL && fwrite(text, 1, bytes, f) == bytes;
+    if (f != NULL && fclose(f) != 0) written = false;
+    if (written && renamed) written = rename(part, to) == 0;
+    if (!written) complain("%s: cannot be written (%s)", path, strerror(errno));
+    if (!written && renamed) unlink(part);
+    free(part);
+    free(real);
+    return written ? EXIT_DONE : EXIT_RESOURCE;
+}
+
 exit_code results_check(const args *a) {
     const char *path = value_of(a, "--report"), *why = path != NULL ? unwritable(path) : NULL;
     if (why == NULL) return EXIT_DONE;

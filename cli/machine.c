@@ -1,6 +1,5 @@
 /* hone machine: facts, a table of peaks, a table of bandwidths, and where the two meet; of this
  * machine, or of another as a file of -o says. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -205,15 +204,6 @@ static exit_code read_file(const args *a, hone_machine **m) {
     return fail_with(&err);
 }
 
-/* The object as --json prints it. */
-static exit_code write_file(const char *path, const json *j) {
-    FILE *to = fopen(path, "we");
-    bool written = to != NULL && fwrite(j->text, 1, j->bytes, to) == j->bytes;
-    if (to != NULL && fclose(to) != 0) written = false;
-    if (!written) complain("--output %s: %s", path, strerror(errno));
-    return written ? EXIT_DONE : EXIT_INPUT;
-}
-
 static exit_code run(const args *a) {
     hone_machine *m;
     json j;
@@ -228,7 +218,7 @@ static exit_code run(const args *a) {
     found f = {.m = m};
     f.n = balances_of(m, f.balances);
     write_machine(&j, a, &f);
-    if (path != NULL) code = write_file(path, &j);
+    if (path != NULL) code = write_whole(path, j.text, j.bytes); /* as --json prints it */
     if (!has(a, "--json")) {
         print_facts(m);
         line("%s", "");

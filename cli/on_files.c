@@ -408,19 +408,37 @@ static bool copy_file(const char *from, const char *to) {
     return done;
 }
 
-/* Regular files, and those of a folder. */
+/* A folder that comes back may hold what was sent there, which only the host's command has read. */
+static bool was_sent(const luggage *l, const char *path) {
+    char *in = luggage_path(l, "in"),
+         *sent = text_of("%s/out/files%s", l->folder, path + strlen(in));
+    bool there = access(sent, F_OK) == 0;
+    free(in);
+    free(sent);
+    return there;
+}
+
+/* Regular files, and those of a folder. Returns an exit code. */
+static const luggage *copy_luggage;
 static const char *copy_from, *copy_to;
 static int copy_one(const char *path, const struct stat *s, int type, struct FTW *at) {
     char *to = text_of("%s%s", copy_to, path + strlen(copy_from));
-    bool done = true;
-    (void)at;
-    if (type == FTW_D)
+    bool file = type == FTW_F && S_ISREG(s->st_mode), done = true;
+    exit_code code = EXIT_DONE;
+    if (type == FTW_D) {
         done = mkdir(to, 0777) == 0 || errno == EEXIST;
-    else if (type == FTW_F && S_ISREG(s->st_mode))
+    } else if (file && at->level > 0 && was_sent(copy_luggage, path)) {
+        /* It is what it was. */
+    } else if (file && is_read(copy_luggage->a, to)) {
+        /* There it has another name than the input, so that only here this is seen. */
+        complain("a result would overwrite the input %s", to);
+        code = EXIT_USAGE;
+    } else if (file) {
         done = copy_file(path, to);
+    }
     if (!done) complain("%s: %s", to, strerror(errno));
     free(to);
-    return done ? 0 : 1;
+    return done ? (int)code : EXIT_RESOURCE;
 }
 
 exit_code unpack_written(const luggage *l) {
@@ -430,9 +448,11 @@ exit_code unpack_written(const luggage *l) {
         char *from = text_of("%s/in/%s", l->folder, l->written[i].there);
         size_t n = strlen(from);
         while (n > 1 && from[n - 1] == '/') from[--n] = '\0';
+        copy_luggage = l;
         copy_from = from;
         copy_to = l->written[i].here;
-        if (lstat(from, &s) == 0 && nftw(from, copy_one, 16, FTW_PHYS) != 0) code = EXIT_RESOURCE;
+        int gave = lstat(from, &s) == 0 ? nftw(from, copy_one, 16, FTW_PHYS) : 0;
+        if (gave != 0) code = gave > 0 ? (exit_code)gave : EXIT_RESOURCE;
         free(from);
     }
     return code;

@@ -142,9 +142,9 @@ static void print_worst(const machine *all, int n) {
             if (ms > longest) longest = ms;
         }
         if (worst == NULL) continue;
-        line("worst case of %s, batch %s: %s, p50 %.3g ms, %.2f times the best",
-             cell(worst, i, "model"), cell(worst, i, "batch"), worst->host, longest,
-             longest / shortest);
+        line("worst case of %s, batch %s, threads %s, %s: %s, p50 %.3g ms, %.2f times the best",
+             cell(worst, i, "model"), cell(worst, i, "batch"), cell(worst, i, "threads"),
+             cell(worst, i, "precision"), worst->host, longest, longest / shortest);
     }
 }
 

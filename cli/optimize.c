@@ -2,7 +2,6 @@
 #include "optimize.h"
 #include "optimize_timer.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,8 +75,11 @@ static bool read_options(job *j) {
     if (o->train_budget > 0) o->keep = j->keep;
     j->to.report = has(a, "--report") ? must(strdup(value_of(a, "--report")))
                                       : with_ending(j->to.model, ".html");
-    const char *const written[] = {j->to.model, j->to.report};
-    for (int i = 0; i < 2; i++) {
+    /* A recipe that is carried out again is written as it was read. */
+    const char *from = value_of(a, "--recipe");
+    bool same = from != NULL && same_file(from, j->to.recipe);
+    const char *const written[] = {j->to.model, j->to.report, same ? NULL : j->to.recipe};
+    for (int i = 0; i < 3 && written[i] != NULL; i++) {
         if (!is_read(a, written[i])) continue;
         complain("%s would overwrite an input; name another with -o", written[i]);
         return false;
@@ -146,23 +148,10 @@ static void on_candidate(void *ctx, int k, int n, double seconds_left) {
 
 /* ---- results ---- */
 
-/* A file that is renamed when it is whole. */
-static exit_code write_text(const char *path, const char *text) {
-    char *part;
-    if (asprintf(&part, "%s.tmp", path) < 0) part = must(NULL);
-    FILE *f = fopen(part, "w");
-    bool written = f != NULL && fputs(text, f) >= 0;
-    if (f != NULL && fclose(f) != 0) written = false;
-    written = written && rename(part, path) == 0;
-    if (!written) complain("%s: %s", path, strerror(errno));
-    free(part);
-    return written ? EXIT_DONE : EXIT_RESOURCE;
-}
-
 static exit_code save(job *j, const hone_optimization *o) {
     hone_error err;
     if (hone_model_save(o->model, j->to.model, NULL, &err) != HONE_OK) return fail_with(&err);
-    return write_text(j->to.recipe, o->recipe);
+    return write_whole(j->to.recipe, o->recipe, strlen(o->recipe));
 }
 
 /* The command that does it again, or the one that looks closer at what was made; free it. */

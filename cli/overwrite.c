@@ -52,6 +52,7 @@ static void look_at_option(search *s, const option_def *d, const char *value) {
     hone_error ignored;
     char *moved = NULL;
     if (strcmp(d->arg, "SPEC") == 0) {
+        if (value[0] == '@') look(s, value + 1); /* the file that names the dataset */
         if (hone_dataset_moved(&moved, value, look_at_data, s, &ignored) == HONE_OK)
             hone_free(moved);
     } else if (strchr(d->arg, '<') != NULL && strchr(d->arg, '>') == NULL) {
@@ -75,6 +76,19 @@ bool is_read(const args *a, const char *path) {
     return s.found;
 }
 
+/* Whether two paths lead to one file, or would once it is made. */
+static bool same_place(const char *a, const char *b) {
+    const char *x = strrchr(a, '/'), *y = strrchr(b, '/');
+    if (strcmp(a, b) == 0 || same_file(a, b)) return true;
+    if (strcmp(x != NULL ? x + 1 : a, y != NULL ? y + 1 : b) != 0) return false;
+    char *in = must(x != NULL ? strndup(a, (size_t)(x - a) + 1) : strdup("."));
+    char *other = must(y != NULL ? strndup(b, (size_t)(y - b) + 1) : strdup("."));
+    bool same = same_file(in, other);
+    free(in);
+    free(other);
+    return same;
+}
+
 /* Whether an option names a file to write; folders are looked at by who knows the names in them. */
 static bool writes_file(const option_def *d) {
     return d->arg != NULL && strchr(d->arg, '>') != NULL && strstr(d->arg, "DIR") == NULL;
@@ -93,8 +107,7 @@ exit_code check_overwriting(const args *a) {
         for (int k = 0; writes_file(d) && k < i; k++) {
             const option_def *other = a->option[k].def;
             if (other == d || !writes_file(other)) continue;
-            if (strcmp(a->option[k].value, path) != 0 && !same_file(a->option[k].value, path))
-                continue;
+            if (!same_place(a->option[k].value, path)) continue;
             if (strcmp(path, "/dev/null") == 0) continue;
             complain("%s and %s name the same file, %s", other->name, d->name, path);
             return EXIT_USAGE;

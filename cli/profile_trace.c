@@ -1,6 +1,5 @@
 /* Spans kept while they come, and written as a Chrome trace (chrome://tracing, Perfetto) or as
  * folded stacks (flame graphs). */
-#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,18 +52,6 @@ double recorder_ms(const recorder *r, int of, const char *category, const char *
 }
 
 /* ---- writing ---- */
-
-static exit_code write_file(const char *path, const char *text, size_t bytes) {
-    FILE *f = fopen(path, "w");
-    if (f == NULL) {
-        complain("%s: cannot be made (%s)", path, strerror(errno));
-        return EXIT_INPUT;
-    }
-    bool written = fwrite(text, 1, bytes, f) == bytes;
-    if (fclose(f) == 0 && written) return EXIT_DONE;
-    complain("%s: could not be written", path);
-    return EXIT_RESOURCE;
-}
 
 static int64_t first_ns(const recorder *r) {
     int64_t first = r->n > 0 ? r->spans[0].begin_ns : 0;
@@ -123,7 +110,7 @@ exit_code write_trace(const recorder *r, const char *path, int n_plans,
     json_end(&j, ']');
     json_text(&j, "displayTimeUnit", "ms");
     json_end(&j, '}');
-    exit_code code = write_file(path, j.text, j.bytes);
+    exit_code code = write_whole(path, j.text, j.bytes);
     fclose(j.to);
     free(j.text);
     return code;
@@ -226,7 +213,7 @@ exit_code write_folded(const recorder *r, const char *path, const char *const *p
     f = must(open_memstream(&merged, &bytes));
     merge(raw, f);
     if (fclose(f) != 0) must(NULL);
-    exit_code code = write_file(path, merged, bytes);
+    exit_code code = write_whole(path, merged, bytes);
     free(raw);
     free(merged);
     return code;

@@ -1797,7 +1797,7 @@ typedef struct hone_advice {
     bool measured;        /* times are those of the profile; false: worked out from counts */
     const char *strategy; /* of guides for the device: "8 bits, channel pruning, NHWC, int8" */
     const char *wanted;   /* "33 ms a run"; "": nothing was asked for */
-    double run_ms;        /* of the model on that machine */
+    double run_ms;        /* of the model on that machine; NaN: not known */
     double roof_share;    /* of its roof that it reaches */
     double here_ms;       /* of the profile; NaN: there is none */
     double compute_share, memory_share, overhead_share; /* of the time, by what binds it */
@@ -1845,6 +1845,7 @@ typedef struct hone_advise_options {
     /* Words that stand in commands, as a shell takes them. By default MODEL, the same for names of
      * outputs, to which endings are added, and DATA. */
     const char *model_word, *output_word, *data_word;
+    const char *isa; /* with here: hone_session_isa of the session; NULL: the strongest there is */
 } hone_advise_options;
 HONE_INLINE void hone_advise_options_init(hone_advise_options *o);
 

@@ -41,6 +41,18 @@ const char *hn_advice_bytes(double bytes, char *buf) {
     return buf;
 }
 
+const char *hn_advice_takes(hn_adviser *a, const hn_outlook *o) {
+    char ms[32], memory[32], file[32];
+    bool limits_memory = a->f->max_memory > 0, limits_file = a->f->max_file > 0;
+    hn_advice_ms(hn_outcome_of(a, o).ms, ms);
+    hn_advice_bytes(hn_outlook_memory(a, o), memory);
+    hn_advice_bytes(hn_outlook_file(a, o), file);
+    return hn_advice_text(a, "%s%s%s%s%s%s", a->untimed == NULL ? ms : "a time that is not known",
+                          limits_memory ? " and " : "", limits_memory ? memory : "",
+                          limits_memory ? " of memory" : "", limits_file ? ", the file " : "",
+                          limits_file ? file : "");
+}
+
 /* ---- typical machines ---- */
 
 static int add_peak(hone_peak_info *p, int n, const char *precision, double gops) {
@@ -157,17 +169,20 @@ static void ask(hn_adviser *a, const hn_branch *d, hone_advice_branch *b) {
                                   100 * busy));
             break;
         case HN_BRANCH_LARGE:
-            answer(b, sample_ms > LARGE_MS,
-                   hn_advice_text(a, "a sample takes %s", hn_advice_ms(sample_ms, x)));
+            answer(b, a->untimed == NULL && sample_ms > LARGE_MS,
+                   a->untimed != NULL
+                       ? a->untimed
+                       : hn_advice_text(a, "a sample takes %s", hn_advice_ms(sample_ms, x)));
             break;
         case HN_BRANCH_SHORT:
-            hn_advice_ms(hn_outcome_of(a, &a->now).ms, x);
             if (!a->has_limits)
                 answer(b, true, "no limit says what would suffice");
+            else if (!a->met && a->untimed != NULL)
+                answer(b, true, a->untimed);
             else
                 answer(b, !a->met,
                        hn_advice_text(a, "with what is planned so far a run takes %s; wanted: %s",
-                                      x, a->out->wanted));
+                                      hn_advice_takes(a, &a->now), a->out->wanted));
             break;
         default: break;
     }
@@ -234,8 +249,7 @@ static hone_status refused(hn_adviser *a, hn_error *err) {
 /* ---- all of it ---- */
 
 static const char *verdict_of(hn_adviser *a) {
-    char then[32];
-    const char *now = hn_advice_ms(hn_outcome_of(a, &a->now).ms, then);
+    const char *now = hn_advice_takes(a, &a->now);
     const hone_advice *o = a->out;
     for (size_t i = 0; o->stop && i < o->n_stops; i++)
         if (strcmp(o->stops[i].answer, "stop") == 0)
@@ -255,14 +269,29 @@ static const char *verdict_of(hn_adviser *a) {
                               "%s should do: a run then takes %s; measure after each, and stop "
                               "as soon as it suffices",
                               a->planned == 1 ? "one remedy" : "these remedies", now);
+    if (a->untimed != NULL)
+        return hn_advice_text(a, "whether that is enough is not known: %s", a->untimed);
     return hn_advice_text(
         a, "not enough: with all that is planned a run still takes %s; wanted: %s", now, o->wanted);
+}
+
+/* A run that is not measured is timed by its nodes, all of which must be counted. */
+static const char *why_untimed(hn_adviser *a) {
+    const hn_counts *c = a->f->counts;
+    bool measured = a->n > 0 && a->works[0].ms > 0;
+    if (measured || (a->base.ms > 0 && c->unsupported == 0)) return NULL;
+    if (c->unsupported == 0) return "no node could be counted, so the time of a run is not known";
+    return hn_advice_text(a,
+                          "hone cannot count %lld of the nodes (the first is a %.80s), so the time "
+                          "of a run is not known",
+                          (long long)c->unsupported, c->unsupported_op);
 }
 
 hone_status hn_advise(hone_advice *out, const hn_advice_facts *f, hn_arena *arena, hn_error *err) {
     hn_adviser a = {.f = f, .arena = arena, .out = out, .now = hn_outlook_original()};
     HN_TRY(hn_outlook_init(&a, err));
     a.base = hn_outcome_of(&a, &a.now);
+    a.untimed = why_untimed(&a);
     out->target = f->target->name;
     out->machine = f->on.name;
     out->typical = f->on.typical;

@@ -34,6 +34,7 @@ typedef struct hn_adviser {
     double replaced;  /* what is left of them then */
     hn_outlook now;   /* with all that is planned so far */
     hn_outcome base;
+    const char *untimed;  /* why nobody can tell how long a run takes; NULL: it is known */
     bool has_limits, met; /* met: by `now` */
     int planned;
     bool failed; /* out of memory */
@@ -44,6 +45,8 @@ HONE_PRINTF(2, 3) const char *hn_advice_text(hn_adviser *a, const char *format, 
 /* "12.3 ms", of three digits; buf has 32 bytes. */
 const char *hn_advice_ms(double ms, char *buf);
 const char *hn_advice_bytes(double bytes, char *buf);
+/* What a run takes, of all that there are limits on: "12.3 ms and 2 MB of memory, the file 1 MB". */
+const char *hn_advice_takes(hn_adviser *a, const hn_outlook *o);
 
 /* ---- outlook.c ---- */
 
@@ -63,7 +66,8 @@ double hn_advice_memory_room(const hn_adviser *a);
 double hn_advice_file_room(const hn_adviser *a);
 /* Whether a run and the file have room, as far as it is known. */
 bool hn_outlook_fits(const hn_adviser *a, const hn_outlook *o);
-/* Whether all that is wanted is met, as far as it is known; true also where nothing is wanted. */
+/* Whether all that is wanted is met; true also where nothing is wanted. Room for a run and the file
+ * counts as far as it is known; a time that is not known meets no limit. */
 bool hn_outlook_meets(const hn_adviser *a, const hn_outlook *o);
 
 /* ---- remedies.c ---- */

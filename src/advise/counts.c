@@ -114,13 +114,18 @@ typedef struct words {
     hn_dim_setting settings[MOST_SETTINGS];
     char to[MOST_SETTINGS][24];
     int n;
+    bool unspeakable; /* a name that quotes do not make a word of a command line */
 } words;
+
+static bool is_control(unsigned char c) { return c < ' ' || c == 0x7f; }
 
 static void add_setting(words *w, const char *input, int axis, int64_t to) {
     if (w->n == MOST_SETTINGS || w->used >= WORDS) return;
     snprintf(w->to[w->n], sizeof w->to[0], "%lld", (long long)to);
     w->settings[w->n] = (hn_dim_setting){input, axis, w->to[w->n]};
     w->n++;
+    for (const char *c = input; *c != '\0'; c++)
+        w->unspeakable |= *c == '\'' || is_control((unsigned char)*c);
     bool plain = strspn(input,
                         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                         "_-./:") == strlen(input);
@@ -134,7 +139,7 @@ static hone_status try_settings(const char **out, const words *w, const hn_model
     hn_model *copy = NULL;
     hn_error refused;
     *out = "";
-    if (w->n == 0 || w->used >= WORDS || strchr(w->text, '\'') != NULL) return HONE_OK;
+    if (w->n == 0 || w->used >= WORDS || w->unspeakable) return HONE_OK;
     HN_TRY(hn_model_clone(&copy, m, arena->alloc, err));
     hone_status status = hn_model_set_dims(copy, w->settings, w->n, &refused);
     hn_model_destroy(copy);
@@ -147,6 +152,11 @@ static hone_status try_settings(const char **out, const words *w, const hn_model
 static int64_t size_of(hn_dim d) {
     int64_t v;
     return hn_dim_is_const(d, &v) ? v : -1;
+}
+
+/* Sizes come from files, and may be as large as they like. */
+static int64_t smaller_of(int64_t size) {
+    return size / 7 * SMALLER_OF_7 + size % 7 * SMALLER_OF_7 / 7;
 }
 
 /* The inputs that a run must be given. */
@@ -192,7 +202,7 @@ static hone_status find_sizes(hn_counts *c, const hn_model *m, const hone_inspec
                     add_setting(fixed, v->name, d, in->dims[k].value);
         }
         if (h < LEAST_IMAGE || w < LEAST_IMAGE || smaller->n > 0) continue;
-        int64_t rows = h * SMALLER_OF_7 / 7, columns = w * SMALLER_OF_7 / 7;
+        int64_t rows = smaller_of(h), columns = smaller_of(w);
         char text[100];
         add_setting(smaller, v->name, 2, rows);
         add_setting(smaller, v->name, 3, columns);

@@ -30,14 +30,48 @@ static bool go_on(void *state, int64_t done, int64_t total) {
     return hn_search_progress(state, done, total);
 }
 
-/* The hash of the samples that recipes look at. */
+/* Labels, and target t, of all samples. */
+static hone_status add_labels(hn_sha256_parts *h, const hn_dataset *data, hn_error *err) {
+    int64_t label;
+    for (int64_t i = 0; hn_dataset_has_labels(data) && i < hn_dataset_count(data); i++) {
+        HN_TRY(hn_dataset_labels(data, i, 1, &label, err));
+        hn_sha256_add(h, &label, sizeof label);
+    }
+    return HONE_OK;
+}
+
+static hone_status add_target(hn_sha256_parts *h, const hn_dataset *data, int t,
+                              hn_allocator *alloc, hn_error *err) {
+    const hn_dataset_field *f = hn_dataset_target_at(data, t);
+    hn_tensor *one;
+    HN_TRY(hn_tensor_create(&one, alloc, HN_MEM_SCRATCH, f->dtype, f->rank, f->dims, err));
+    hone_status status = HONE_OK;
+    for (int64_t i = 0; status == HONE_OK && i < hn_dataset_count(data); i++) {
+        status = hn_dataset_targets(data, t, i, 1, one->data, err);
+        if (status == HONE_OK) hn_sha256_add(h, one->data, one->bytes);
+    }
+    hn_tensor_unref(one);
+    return status;
+}
+
+/* The hash of what is learned from: some of the samples, as recipes name them, how many there are,
+ * and all labels and targets. */
 static hone_status hash_samples(hn_search_state *s, hn_error *err) {
+    const hn_dataset *data = s->parts.train;
+    int64_t n = hn_dataset_count(data);
     hn_sample_choice c;
+    hn_sha256_parts h;
     if (s->learned_from[0] != '\0') return HONE_OK;
     HN_TRY(hn_sample_choose(&c, s->parts.train, HN_RECIPE_SAMPLES, s->original->graph, 0,
                             s->o.threads, go_on, s, s->alloc, err));
-    memcpy(s->learned_from, c.hash, sizeof s->learned_from);
+    hn_sha256_begin(&h);
+    hn_sha256_add(&h, c.hash, sizeof c.hash);
+    hn_sha256_add(&h, &n, sizeof n);
     hn_sample_choice_deinit(&c);
+    HN_TRY(add_labels(&h, data, err));
+    for (int t = 0; t < hn_dataset_n_targets(data); t++)
+        HN_TRY(add_target(&h, data, t, s->alloc, err));
+    hn_sha256_end(&h, s->learned_from);
     return HONE_OK;
 }
 

@@ -180,7 +180,8 @@ bool hn_outlook_fits(const hn_adviser *a, const hn_outlook *o) {
 
 bool hn_outlook_meets(const hn_adviser *a, const hn_outlook *o) {
     const hn_advice_facts *f = a->f;
-    return (f->max_ms <= 0 || hn_outcome_of(a, o).ms <= f->max_ms) &&
-           (f->per_second <= 0 || hn_outlook_per_second(a, o) >= f->per_second) &&
+    bool timed = a->untimed == NULL;
+    return (f->max_ms <= 0 || (timed && hn_outcome_of(a, o).ms <= f->max_ms)) &&
+           (f->per_second <= 0 || (timed && hn_outlook_per_second(a, o) >= f->per_second)) &&
            hn_outlook_fits(a, o);
 }

@@ -145,7 +145,7 @@ static void plan(judging *j, const char *why) {
     j->out->rank = ++a->planned;
     a->now = j->next;
     double ms = hn_outcome_of(a, &a->now).ms;
-    j->out->then_ms = ms > 0 ? ms : NAN;
+    j->out->then_ms = ms > 0 && a->untimed == NULL ? ms : NAN;
 }
 
 /* ---- remedies that change the model ---- */
@@ -263,12 +263,18 @@ static void judge_change(judging *j) {
     double before = hn_outcome_of(a, &a->now).ms, after = hn_outcome_of(a, &j->next).ms;
     bool faster = after > 0 && before / after >= FASTER;
     bool smaller = hn_outlook_file(a, &a->now) >= SMALLER * hn_outlook_file(a, &j->next);
-    /* Where only time is short, what is only smaller does not help. */
-    bool of_size = !a->has_limits || !hn_outlook_fits(a, &a->now);
-    if (faster || (smaller && of_size))
+    bool less = hn_outlook_memory(a, &a->now) >= SMALLER * hn_outlook_memory(a, &j->next);
+    double memory = hn_advice_memory_room(a), room = hn_advice_file_room(a);
+    bool memory_short = memory > 0 && hn_outlook_memory(a, &a->now) > memory;
+    bool file_short = room > 0 && hn_outlook_file(a, &a->now) > room;
+    /* Where limits are given, what makes smaller is for what is too large. */
+    bool helps = a->has_limits ? (file_short && smaller) || (memory_short && less) : smaller;
+    if (faster || helps)
         plan(j, is_narrowing(j) ? why_narrow(j) : why_structure(j));
     else if (smaller)
-        settle(j, "left out", "it makes the file smaller, not a run faster");
+        settle(j, "left out",
+               memory_short ? "it makes the file smaller, not what a run takes"
+                            : "it makes the file smaller, not a run faster");
     else if (j->out->speed >= FASTER || j->out->smaller >= SMALLER)
         settle(j, "left out", "it adds nothing to what is planned before it");
     else

@@ -39,15 +39,15 @@ void hn_advice_bottleneck(hn_adviser *a) {
     const hn_outcome *b = &a->base;
     double compute = b->compute_ms, memory = b->memory_ms, overhead = b->overhead_ms;
     double flops = 0, bytes = 0;
-    o->run_ms = b->ms > 0 ? b->ms : NAN;
+    o->run_ms = a->untimed == NULL ? b->ms : NAN;
     o->roof_share = share_of(b->roof_ms, b->ms);
     o->compute_share = share_of(compute, b->ms);
     o->memory_share = share_of(memory, b->ms);
     o->overhead_share = share_of(overhead, b->ms);
     o->bottleneck = "not known";
     o->bottleneck_remedies = "";
-    o->evidence = "no step of the model could be counted";
-    if (!(b->ms > 0) || !(b->roof_ms > 0)) return;
+    o->evidence = a->untimed != NULL ? a->untimed : "no step of the model has a roof";
+    if (a->untimed != NULL || !(b->roof_ms > 0)) return;
     if (memory >= compute && memory >= overhead) {
         o->bottleneck = "memory-bound";
         o->bottleneck_remedies = "prune, quantize, fuse";
@@ -98,6 +98,11 @@ static void long_latency(hn_adviser *a, hone_advice_symptom *s) {
         s->evidence = "how long a run may take was not told: --max-latency MS, or --use";
         return;
     }
+    if (a->untimed != NULL) {
+        s->answer = "not known";
+        s->evidence = a->untimed;
+        return;
+    }
     s->answer = a->base.ms > a->f->max_ms ? "yes" : "no";
     s->evidence = hn_advice_text(a, "a run takes %s of %s", hn_advice_ms(a->base.ms, x),
                                  hn_advice_ms(a->f->max_ms, y));
@@ -105,6 +110,11 @@ static void long_latency(hn_adviser *a, hone_advice_symptom *s) {
 
 static void idle_units(hn_adviser *a, hone_advice_symptom *s) {
     const hone_advice *o = a->out;
+    if (a->untimed != NULL) {
+        s->answer = "not known";
+        s->evidence = a->untimed;
+        return;
+    }
     bool measured = a->n > 0 && a->works[0].ms > 0;
     bool idle = o->overhead_share > IDLE || (measured && o->roof_share < IDLE);
     s->answer = idle ? "yes" : "no";
@@ -117,6 +127,11 @@ static void idle_units(hn_adviser *a, hone_advice_symptom *s) {
 static void accuracy_short(hn_adviser *a, hone_advice_symptom *s) {
     char x[32], y[32];
     double most = a->f->max_ms;
+    if (most > 0 && a->untimed != NULL) {
+        s->answer = "not known";
+        s->evidence = a->untimed;
+        return;
+    }
     bool slack = most > 0 && a->base.ms <= SLACK * most;
     s->answer = slack || most <= 0 ? "not known" : "no";
     if (most <= 0)
@@ -161,14 +176,17 @@ const char *hn_advice_reason(size_t i) { return reasons[i]; }
 
 static void met(hn_adviser *a, hone_verdict *v) {
     hn_outlook o = hn_outlook_original();
-    char ms[32];
     v->question = "is the requirement met already?";
     v->answer = !a->has_limits ? "not known" : hn_outlook_meets(a, &o) ? "stop" : "go on";
-    hn_advice_ms(a->base.ms, ms);
+    if (a->has_limits && a->untimed != NULL && (a->f->max_ms > 0 || a->f->per_second > 0)) {
+        v->answer = "not known";
+        v->evidence = a->untimed;
+        return;
+    }
     v->evidence =
         !a->has_limits
             ? "no limit was told: --max-latency, --max-size, --max-run-memory or --use"
-            : hn_advice_text(a, "a run takes %s%s, and the limit is %s", ms,
+            : hn_advice_text(a, "a run takes %s%s, and the limit is %s", hn_advice_takes(a, &o),
                              a->n > 0 && a->works[0].ms > 0 ? "" : " (worked out)", a->out->wanted);
 }
 
@@ -220,9 +238,11 @@ static void rare(hn_adviser *a, hone_verdict *v) {
     double machines = machines_for(a, a->base.ms);
     bool short_of = a->has_limits && !hn_outlook_meets(a, &o);
     v->question = "is inference too rare to pay?";
-    if (a->f->requests_per_day <= 0) {
+    if (a->f->requests_per_day <= 0 || a->untimed != NULL) {
         v->answer = "not known";
-        v->evidence = "how often it runs was not told: --requests-per-day N";
+        v->evidence = a->f->requests_per_day > 0
+                          ? a->untimed
+                          : "how often it runs was not told: --requests-per-day N";
         return;
     }
     v->answer = machines <= 1 && !short_of ? "stop" : "go on";
@@ -236,9 +256,12 @@ static void cheaper(hn_adviser *a, hone_verdict *v) {
     double now = ceil(machines_for(a, a->base.ms)), half = ceil(machines_for(a, a->base.ms / 2));
     bool short_of = a->f->max_ms > 0 && a->base.ms > a->f->max_ms && !hn_outlook_meets(a, &o);
     v->question = "is adding machines cheaper?";
-    if (a->f->requests_per_day <= 0 || a->f->machine_price <= 0) {
+    bool told = a->f->requests_per_day > 0 && a->f->machine_price > 0;
+    if (!told || a->untimed != NULL) {
         v->answer = "not known";
-        v->evidence = "what machines cost was not told: --requests-per-day N --machine-price P";
+        v->evidence =
+            told ? a->untimed
+                 : "what machines cost was not told: --requests-per-day N --machine-price P";
         return;
     }
     now = fmax(now, 1);

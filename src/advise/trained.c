@@ -59,6 +59,7 @@ int hn_trained_next(const hn_search_state *s) {
         const hn_trial *t = &s->trials[i];
         const hone_optimize_row *r = &s->rows[i];
         if (t->epochs == 0 || t->trained_longer || t->passed || isnan(r->drop)) continue;
+        if (!(t->train_seconds > 0)) continue; /* a kept one whose seconds are lost */
         double left = hn_trained_seconds_left(s) / t->train_seconds * (double)t->epochs;
         if (!hn_search_would_win(s, r) || hn_trained_longest(left) < LONGER * t->epochs) continue;
         if (best == 0 || r->drop < s->rows[best].drop) best = i;

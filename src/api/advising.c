@@ -61,13 +61,15 @@ static hone_status check(const hone_advise_options *o, hn_error *err) {
     return HONE_OK;
 }
 
+/* Of a machine that is not this one all that was measured counts: its instruction sets may be none
+ * that this hone knows the order of. */
 static hn_advice_machine described(const hone_advise_options *o, const hone_machine *m) {
     const hone_profile *p = o->profile;
     int64_t memory = m->memory_limit > 0 ? m->memory_limit : m->memory_bytes;
     return (hn_advice_machine){.limits = m,
                                .name = m->cpu,
                                .here = o->here,
-                               .isa = m->isa,
+                               .isa = o->here ? (o->isa != NULL ? o->isa : m->isa) : NULL,
                                .threads = o->here ? p->threads : m->threads,
                                .cores = m->allowed_cores,
                                .memory_bytes = memory > 0 ? (double)memory : 0,

@@ -120,6 +120,8 @@ static bool read_windows(first_layer *l, const path *p, const hn_weight_use *u,
     l->k_stride = 1;
     l->inner = l->places / dims[1];
     l->group = hn_attr_i(l->node, "group");
+    /* Where the shape of the input is not known, nothing has checked this yet. */
+    if (l->group < 1 || dims[0] % l->group != 0) return false;
     l->channels = dims[1] * l->group;
     if (pads(l->node))
         l->no_bias =

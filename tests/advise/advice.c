@@ -172,6 +172,37 @@ static void what_binds_a_model_is_named(void **state) {
     assert_true(isnan(a.run_ms));
 }
 
+/* What takes nobody knows how long meets no limit, and is no reason to stop. */
+static void a_time_that_is_not_known_meets_nothing(void **state) {
+    (void)state;
+    hn_counts c = counts_of_a_model();
+    for (int some = 0; some < 2; some++) {
+        c.n = some ? 3 : 0;
+        c.unsupported = some;
+        c.unsupported_op = "Frobnicate";
+        hn_advice_facts f = facts_for("cpu", &c);
+        f.max_ms = 1e6;
+        f.requests_per_day = 1, f.machine_price = 1;
+        hone_advice a = advise(&f);
+        assert_false(a.stop);
+        assert_true(isnan(a.run_ms));
+        assert_string_equal(a.bottleneck, "not known");
+        for (size_t i = 0; i < a.n_stops; i++) assert_string_equal(a.stops[i].answer, "not known");
+        assert_string_equal(a.symptoms[2].answer, "not known"); /* long latency */
+        assert_string_equal(a.symptoms[3].answer, "not known"); /* idle units */
+        for (size_t i = 0; i < a.n_remedies; i++) {
+            assert_string_not_equal(a.remedies[i].state, "not needed");
+            assert_true(isnan(a.remedies[i].then_ms));
+        }
+        if (some) assert_non_null(strstr(a.evidence, "1 of the nodes (the first is a Frobnicate)"));
+        if (some) assert_non_null(strstr(a.verdict, "not known"));
+        f.max_ms = 0; /* room is known */
+        f.max_file = 1e9;
+        a = advise(&f);
+        assert_true(a.stop);
+    }
+}
+
 /* "The requirement is already met": nothing is planned but a measurement on the device. */
 static void a_met_requirement_stops(void **state) {
     (void)state;
@@ -401,6 +432,7 @@ int main(void) {
         cmocka_unit_test(plans_follow_the_tree_of_each_device),
         cmocka_unit_test(times_and_gains_follow_the_roofline),
         cmocka_unit_test(what_binds_a_model_is_named),
+        cmocka_unit_test(a_time_that_is_not_known_meets_nothing),
         cmocka_unit_test(a_met_requirement_stops),
         cmocka_unit_test(a_plan_ends_where_the_limit_is_met),
         cmocka_unit_test(the_other_reasons_to_stop),

@@ -78,6 +78,9 @@ static void the_nearest_to_the_gate_is_trained_longer(void **state) {
     assert_int_equal(hn_trained_next(&u.s), 9);
     u.s.trained_seconds = 95; /* five seconds are two epochs */
     assert_int_equal(hn_trained_next(&u.s), 0);
+    u.s.trained_seconds = 100; /* and what nobody knows the seconds of has no time either */
+    u.s.trials[9].train_seconds = 0;
+    assert_int_equal(hn_trained_next(&u.s), 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)

@@ -112,11 +112,109 @@ static void a_described_machine_is_planned_for(void **state) {
     hone_model_destroy(m);
 }
 
+/* The peaks of a machine of another kind, whose instruction sets mean nothing here, all count. */
+static void machines_of_other_kinds_are_planned_for(void **state) {
+    (void)state;
+    static const char *const isas[][2] = {{"neon", "neondot"}, {"avx2", "avx512vnni"}};
+    hone_model *m = load();
+    for (int k = 0; k < 2; k++) {
+        hone_peak_info peaks[] = {
+            {.precision = "f32", .instruction = "", .isa = isas[k][0], .threads = 1, .gops = 1},
+            {.precision = "int8", .instruction = "", .isa = isas[k][1], .threads = 1, .gops = 4}};
+        hone_bandwidth_info memory = {.level = "memory", .threads = 1, .read_gb = 10};
+        hone_machine machine = {.size = sizeof machine,
+                                .cpu = "another one",
+                                .arch = "",
+                                .isa = isas[k][1],
+                                .threads = 1,
+                                .allowed_cores = 1,
+                                .memory_limit = -1,
+                                .n_peaks = 2,
+                                .peaks = peaks,
+                                .n_bandwidths = 1,
+                                .bandwidths = &memory};
+        hone_advise_options o;
+        hone_advice *a;
+        hone_error err;
+        hone_advise_options_init(&o);
+        o.target = "edge_arm";
+        o.machine = &machine;
+        assert_int_equal(hone_advise(m, &o, &a, &err), HONE_OK);
+        assert_true(a->run_ms > 1); /* 9.5e6 operations at half of 1e9 a second */
+        for (size_t i = 0; i < a->n_remedies; i++)
+            if (strcmp(a->remedies[i].name, "int8") == 0)
+                assert_true(a->remedies[i].rank > 0 && a->remedies[i].speed > 3);
+        hone_advice_destroy(a);
+    }
+    hone_model_destroy(m);
+}
+
+/* What runs may not use is no arithmetic that a plan could count on. */
+static void runs_may_use_less_than_the_machine_has(void **state) {
+    (void)state;
+    hone_model *m = load();
+    hone_peak_info peaks[] = {
+        {.precision = "f32", .instruction = "", .isa = "portable", .threads = 1, .gops = 1},
+        {.precision = "int8", .instruction = "", .isa = "avx2", .threads = 1, .gops = 8}};
+    hone_bandwidth_info memory = {.level = "memory", .threads = 1, .read_gb = 10};
+    hone_machine machine = {.size = sizeof machine,
+                            .cpu = "a described one",
+                            .arch = "x86_64",
+                            .isa = "avx2",
+                            .threads = 1,
+                            .allowed_cores = 1,
+                            .memory_limit = -1,
+                            .n_peaks = 2,
+                            .peaks = peaks,
+                            .n_bandwidths = 1,
+                            .bandwidths = &memory};
+    hone_step_profile step = {.node = "conv",
+                              .op = "Conv",
+                              .precision = "f32",
+                              .flops = 1e7,
+                              .bytes = 1e4,
+                              .macs = 5e6,
+                              .ms = 12,
+                              .roof_ms = 10,
+                              .roof_share = 0.8,
+                              .bound = "compute"};
+    hone_profile profile = {.size = sizeof profile,
+                            .threads = 1,
+                            .wall_ms = 12,
+                            .ms = 12,
+                            .coverage = 1,
+                            .n_steps = 1,
+                            .steps = &step};
+    for (int k = 0; k < 2; k++) {
+        hone_advise_options o;
+        hone_advice *a;
+        hone_error err;
+        hone_advise_options_init(&o);
+        o.machine = &machine;
+        o.profile = &profile;
+        o.here = true;
+        o.isa = k == 0 ? NULL : "portable";
+        if (hone_advise(m, &o, &a, &err) != HONE_OK) fail_msg("%s", err.text);
+        bool found = false;
+        for (size_t i = 0; i < a->n_remedies; i++) {
+            if (strcmp(a->remedies[i].name, "int8 static") != 0) continue;
+            found = true;
+            assert_string_equal(a->remedies[i].state, k == 0 ? "planned" : "left out");
+            assert_int_equal(strstr(a->remedies[i].why, "no int8 arithmetic") != NULL, k);
+        }
+        assert_true(found);
+        hone_advice_destroy(a);
+    }
+    hone_model_destroy(m);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_listed_and_checked),
         cmocka_unit_test(defaults_give_a_plan_from_typical_figures),
         cmocka_unit_test(a_described_machine_is_planned_for),
+        cmocka_unit_test(machines_of_other_kinds_are_planned_for),
+        cmocka_unit_test(runs_may_use_less_than_the_machine_has),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -196,6 +196,27 @@ static void others_get_nodes(void **state) {
     check("m (float[n,3,6,5] x) => (float[n,3,6,5] y) { y = Identity (x) }", "");
 }
 
+/* Of an input whose shape is not known nobody has checked the groups. */
+static void groups_that_do_not_divide_get_nodes(void **state) {
+    (void)state;
+    hn_model *m = method_model(
+        "m (float[n,15,6,5] x, float[5,3,3,3] w) => (float[n,5,4,3] y)"
+        " { y = Conv <group = 5> (x, w) }",
+        1);
+    outcome o;
+    hn_error err;
+    char list[200];
+    m->graph->inputs[0]->type.shape.rank = -1;
+    m->graph->outputs[0].value->type.shape.rank = -1;
+    assert_int_equal(hn_node_set_i(m->graph->first, "group", 7, &err), HONE_OK);
+    if (embed(&o, m, "scale=2 mean=1", &err) != HONE_OK) fail_msg("%s", err.text);
+    folded(&o, list, sizeof list);
+    assert_string_equal(list, "");
+    assert_int_equal(o.told.n, 2);
+    finish(&o);
+    hn_model_destroy(m);
+}
+
 /* A weight that two layers have stays what it is for the other. */
 static void shared_weights_are_copied(void **state) {
     (void)state;
@@ -349,6 +370,7 @@ int main(void) {
         TEST(convolutions),
         TEST(products),
         TEST(others_get_nodes),
+        TEST(groups_that_do_not_divide_get_nodes),
         TEST(shared_weights_are_copied),
         TEST(outputs_have_their_names),
         TEST(images_are_scaled_as_they_are_loaded),

@@ -11,6 +11,7 @@ done
 advise --target cpu --use online --max-latency 2
 advise --target cpu --max-size 4
 advise --target cpu --max-run-memory 8
+advise --target cpu --max-run-memory 0.001
 advise --target edge_arm --max-latency 4 --max-drop 1%
 advise --target edge_arm --max-latency 4 --max-drop 0.1%
 advise --target mobile_npu --max-latency 3

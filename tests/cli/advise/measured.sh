@@ -13,3 +13,5 @@ grep -c '<h2>' page.html
 # A model of two inputs whose axes have names, and names that a shell would split.
 cp "$digits" "my model.onnx"
 "$HONE" advise "my model.onnx" --no-run --target mobile_npu | grep command
+cp "$digits" ./-m.onnx
+"$HONE" advise --no-run --target mobile_npu -- -m.onnx | grep 'command.*quantize'

@@ -12,3 +12,5 @@ hone advise "$digits" --no-run --dim nope=3
 hone advise "$models/broken.onnx" --no-run
 # A model that does not run has a plan from its counts all the same.
 "$HONE" advise "$models/unknown.onnx" --target edge_arm 2>&1 | sed -n '1,/^verdict/p'
+# Of which nobody knows how long a run takes: that meets no limit.
+"$HONE" advise "$models/unknown.onnx" -q --no-run --max-latency 1000 --requests-per-day 1 | sed -n '/^time/p; /^verdict/p; /^reasons/,$p'

@@ -23,6 +23,7 @@ hone apply "$digits" a.recipe
 hone apply "$digits" a.recipe -q -o d.onnx
 hone apply "$digits" a.recipe -q --data synthetic:digits,n=200,seed=8 -o d.onnx | sed -n 's/[0-9a-f]*\.\.\./HASH/g; /^hone:\|^exit/p'
 hone apply "$digits" missing.recipe -q -o d.onnx
+hone apply "$digits" own.recipe --data $data -o nowhere/d.onnx # before anything is trained
 sed 's/^part .*/part nonsense/' part.recipe >bad.recipe
 hone apply "$digits" bad.recipe -q --data $data -o d.onnx
 ls d.onnx 2>/dev/null

@@ -20,11 +20,23 @@ hone eval m.onnx -q --data csv:rows.csv --report rows.csv
 hone quantize m.onnx -q --data csv:rows.csv -o rows.csv
 hone quantize m.onnx -q --data csv:rows.csv -o q.onnx --save-ranges rows.csv
 hone quantize m.onnx -q --data images:photos -o photos/m.onnx
+# What names a dataset, and what describes a machine.
+echo 'csv:rows.csv' >rows.txt
+echo '{}' >target.json
+cksum rows.txt target.json >named.txt
+hone eval m.onnx -q --data @rows.txt --report rows.txt
+hone advise m.onnx -q --no-run --target target.json --report target.json
+cksum rows.txt target.json | cmp - named.txt && rm rows.txt target.json named.txt
+# The recipe that is written beside a model.
+cp rows.csv q.recipe
+hone optimize m.onnx -q --data csv:q.recipe -o q.onnx
+cmp rows.csv q.recipe && rm q.recipe
 # What other options read; two options for one file.
 cp m.onnx a.recipe
 hone apply m.onnx a.recipe -q -o a.recipe
 hone quantize m.onnx -q --data synthetic:digits,n=8 -o q.onnx --save-ranges q.onnx
 hone profile m.onnx -q --trace t.json --folded t.json
+hone profile m.onnx -q --trace t.json --folded ./photos/../t.json
 # A folder of outputs, one of which would be the external data.
 sed 's|external.data|././././y.npy|' external.onnx >same.onnx
 cp external.data y.npy

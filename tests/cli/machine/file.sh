@@ -16,6 +16,15 @@ strip target.json | cmp - a.json && echo "the same object"
 sed 's/"arch": "[^"]*"/"arch": "riscv64"/; s/"cpu": "[^"]*"/"cpu": "Another"/' target.json >other.json
 "$HONE" machine other.json | grep -o '^cpu  .*riscv64'
 
+# A file that cannot be written whole leaves what was there.
+cp target.json kept.json
+(ulimit -f 1; trap '' XFSZ; "$HONE" machine -q -o kept.json 2>&1 >/dev/null; echo "exit $?")
+cmp kept.json target.json && echo "as it was"
+ln -s kept.json link.json
+"$HONE" machine -q -o link.json >/dev/null
+[ -L link.json ] && "$HONE" machine kept.json | cmp - expected.txt && echo "a link stays one"
+rm kept.json link.json
+
 echo "wrong:"
 head -c 300 target.json >bad.json
 hone machine bad.json | sed 's/: not JSON: .*/: not JSON/'
