@@ -1,3 +1,4 @@
+/* label: slow */
 /* Training makes what is written better than rounding does, tells how good it is, and can be
  * stopped. */
 #include <math.h>

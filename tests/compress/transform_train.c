@@ -1,3 +1,4 @@
+/* label: slow */
 /* Training makes up for what was taken away, and gives none of it back: zeros stay, equal weights stay
  * equal, and rewinding leaves them alone. */
 #include <math.h>

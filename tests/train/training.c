@@ -1,3 +1,4 @@
+/* label: slow */
 /* A course of training on digits that hone draws: one that is interrupted gives the same bytes. */
 #include "train/training.h"
 
