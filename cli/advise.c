@@ -7,7 +7,6 @@
 #include "profile.h"
 #include "write.h"
 
-#define MOST_NAMES 32
 /* Fewer samples are too few to calibrate with. */
 #define ENOUGH_SAMPLES 100
 
@@ -26,26 +25,6 @@ typedef struct job {
 /* ---- options ---- */
 
 static const char *target_at(size_t i) { return hone_advise_target(i); }
-static const char *use_at(size_t i) { return hone_advise_use(i, NULL); }
-
-/* The option's value is one of the names; absent: *v is unchanged. */
-static bool name_of(const args *a, const char *option, const char *kind,
-                    const char *(*at)(size_t i), const char **v) {
-    const char *list[MOST_NAMES] = {0}, *word = value_of(a, option);
-    if (word == NULL) return true;
-    for (size_t i = 0; i + 1 < MOST_NAMES && (list[i] = at(i)) != NULL; i++)
-        if (strcmp(list[i], word) == 0) {
-            *v = list[i];
-            return true;
-        }
-    const char *near = nearest(word, list);
-    char *all = join(list);
-    complain("there is no %s '%s'%s%s%s; %s takes %s", kind, word,
-             near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
-             near != NULL ? "'?" : "", option, all);
-    free(all);
-    return false;
-}
 
 /* A word as a shell takes it: the part of a command line behind the verb. */
 static char *quoted(const char *word) {
@@ -98,8 +77,8 @@ static bool read_options(job *j) {
     hone_advise_options_init(o);
     hone_profile_options_init(&j->how);
     if ((!is_machine_file(value_of(a, "--target")) &&
-         !name_of(a, "--target", "target", target_at, &o->target)) ||
-        !name_of(a, "--use", "use", use_at, &o->use) || !session_options(a, &j->session) ||
+         !choice_of(a, "--target", "target", target_at, &o->target)) ||
+        !use_of(a, &o->use) || !session_options(a, &j->session) ||
         !real_of(a, "--max-latency", 1e-6, 1e9, &o->max_latency_ms) ||
         !megabytes_of(a, "--max-size", &o->max_file_bytes) ||
         !megabytes_of(a, "--max-run-memory", &o->max_run_memory_bytes) ||
@@ -237,8 +216,9 @@ static void print_head(const job *j, const hone_advice *o, const hone_inspection
              ms_text(o->run_ms, a), ms_text(o->here_ms, b));
     else
         line("%-12s%s a run there, worked out", "time", ms_text(o->run_ms, a));
-    for (size_t i = 0; use_at(i) != NULL; i++)
-        if (j->o.use != NULL && strcmp(use_at(i), j->o.use) == 0) hone_advise_use(i, &use);
+    const char *name;
+    for (size_t i = 0; (name = hone_advise_use(i, NULL)) != NULL; i++)
+        if (j->o.use != NULL && strcmp(name, j->o.use) == 0) hone_advise_use(i, &use);
     wrapped(0, 12, "%-12s%s%s%s%s%s%s", "wanted",
             o->wanted[0] != '\0' ? o->wanted : "no limit is given (--max-latency, --use ...)",
             use != NULL ? " (" : "", use != NULL ? j->o.use : "", use != NULL ? ": " : "",
@@ -437,11 +417,7 @@ static const option_def options[] = {
      "device the model will run on: cpu (default, this machine), edge_arm, embedded_mcu, "
      "mobile_npu, nvidia_gpu, or the .json that hone machine -o wrote there",
      false, NULL},
-    {"--use", 0, "NAME",
-     "what the model is for, which sets limits: video, search, voice, recommendation, online, "
-     "batch, "
-     "edge",
-     false, NULL},
+    OPTION_USE,
     {"--max-latency", 0, "MS", "the longest a run may take", false, NULL},
     {"--max-size", 0, "MB", "the largest the file may be", false, NULL},
     {"--max-run-memory", 0, "MB", "the most memory a run may take", false, NULL},

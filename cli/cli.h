@@ -114,6 +114,13 @@ typedef struct option_def {
         "--time-limit", 0, "S", "stop after S seconds with exit code 4 (default: no limit)", \
             false, NULL                                                                      \
     }
+#define OPTION_USE                                                             \
+    {                                                                          \
+        "--use", 0, "NAME",                                                    \
+            "what the model is for, which sets limits: video, search, voice, " \
+            "recommendation, online, batch, edge",                             \
+            false, NULL                                                        \
+    }
 #define OPTION_NO_SHARING \
     { "--no-sharing", 0, NULL, "give every activation memory of its own", false, NULL }
 #define OPTION_ISA \
@@ -193,6 +200,10 @@ bool megabytes_of(const args *a, const char *name, int64_t *bytes);
 bool seconds_of(const args *a, const char *name, double *seconds); /* 90, 90s, 30m, 2h */
 /* --max-drop: "1%" or "0.01" of the metric, or "1%rel" of its value. Absent: both are unchanged. */
 bool drop_of(const args *a, double *drop, bool *relative);
+/* One of the names that at(0), at(1), ... give, up to NULL. Absent: *v is unchanged. */
+bool choice_of(const args *a, const char *option, const char *kind, const char *(*at)(size_t i),
+               const char **v);
+bool use_of(const args *a, const char **use); /* --use */
 /* --top: rows of a table; "all" gives INT64_MAX. Absent: *rows is unchanged. */
 bool top_of(const args *a, int64_t *rows);
 /* Lists of at most MOST_VALUES: whole numbers, "1,2,8" or "1..4", and words. Absent: v and *n are
@@ -414,7 +425,9 @@ typedef struct json {
 } json;
 /* Why no file can be made at the path; NULL: it can. What is there already is replaced. */
 const char *unwritable(const char *path);
-/* Writes a file that takes the place of what is there when it is whole. */
+/* Writes a file that takes the place of what is there when it is whole; `put` says with errno if it
+ * cannot go on. */
+exit_code write_by(const char *path, bool (*put)(FILE *to, void *ctx), void *ctx);
 exit_code write_whole(const char *path, const char *text, size_t bytes);
 /* Whether the page of --report can be written, looked at before anything is measured. */
 exit_code results_check(const args *a);

@@ -51,7 +51,7 @@ const char *unwritable(const char *path) {
     return wrong != 0 ? strerror(wrong) : NULL;
 }
 
-exit_code write_whole(const char *path, const char *text, size_t bytes) {
+exit_code write_by(const char *path, bool (*put)(FILE *to, void *ctx), void *ctx) {
     struct stat there;
     char *part = NULL, *real = realpath(path, NULL);
     const char *to = real != NULL ? real : path; /* a link stays one */
@@ -59,14 +59,29 @@ exit_code write_whole(const char *path, const char *text, size_t bytes) {
     if (renamed && asprintf(&part, "%s.tmp-%lx", to, (long)getpid()) < 0) must(NULL);
     if (renamed) unlink(part);
     FILE *f = fopen(renamed ? part : to, renamed ? "wex" : "we");
-    bool written = f != NULL && fwrite(text, 1, bytes, f) == bytes;
-    if (f != NULL && fclose(f) != 0) written = false;
-    if (written && renamed) written = rename(part, to) == 0;
-    if (!written) complain("%s: cannot be written (%s)", path, strerror(errno));
+    bool written = f != NULL && put(f, ctx);
+    int wrong = errno;
+    if (f != NULL && fclose(f) != 0 && written) written = false, wrong = errno;
+    if (written && renamed && rename(part, to) != 0) written = false, wrong = errno;
+    if (!written) complain("%s: cannot be written (%s)", path, strerror(wrong));
     if (!written && renamed) unlink(part);
     free(part);
     free(real);
     return written ? EXIT_DONE : EXIT_RESOURCE;
+}
+
+typedef struct bytes_of_text {
+    const char *text;
+    size_t n;
+} bytes_of_text;
+
+static bool put_bytes(FILE *to, void *ctx) {
+    const bytes_of_text *b = ctx;
+    return fwrite(b->text, 1, b->n, to) == b->n;
+}
+
+exit_code write_whole(const char *path, const char *text, size_t bytes) {
+    return write_by(path, put_bytes, &(bytes_of_text){text, bytes});
 }
 
 exit_code results_check(const args *a) {

@@ -390,22 +390,16 @@ exit_code pack(luggage *l, const args *a, int n, char **words, const char *more,
 
 /* ---- what came back ---- */
 
-static bool copy_bytes(int from, int to) {
+static bool put_file(FILE *to, void *ctx) {
     static char buf[1 << 16];
-    ssize_t n;
-    while ((n = read(from, buf, sizeof buf)) > 0)
-        for (ssize_t done = 0, wrote; done < n; done += wrote)
-            if ((wrote = write(to, buf + done, (size_t)(n - done))) < 0) return false;
+    const int from = open(ctx, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    ssize_t n = -1;
+    while (from >= 0 && (n = read(from, buf, sizeof buf)) > 0)
+        if (fwrite(buf, 1, (size_t)n, to) != (size_t)n) break;
+    const int wrong = errno;
+    if (from >= 0) close(from);
+    errno = wrong;
     return n == 0;
-}
-
-static bool copy_file(const char *from, const char *to) {
-    int in = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    int out = in < 0 ? -1 : open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    bool done = out >= 0 && copy_bytes(in, out);
-    if (in >= 0) close(in);
-    if (out >= 0 && close(out) != 0) done = false;
-    return done;
 }
 
 /* A folder that comes back may hold what was sent there, which only the host's command has read. */
@@ -423,10 +417,13 @@ static const luggage *copy_luggage;
 static const char *copy_from, *copy_to;
 static int copy_one(const char *path, const struct stat *s, int type, struct FTW *at) {
     char *to = text_of("%s%s", copy_to, path + strlen(copy_from));
-    bool file = type == FTW_F && S_ISREG(s->st_mode), done = true;
+    bool file = type == FTW_F && S_ISREG(s->st_mode);
     exit_code code = EXIT_DONE;
     if (type == FTW_D) {
-        done = mkdir(to, 0777) == 0 || errno == EEXIST;
+        if (mkdir(to, 0777) != 0 && errno != EEXIST) {
+            complain("%s: %s", to, strerror(errno));
+            code = EXIT_RESOURCE;
+        }
     } else if (file && at->level > 0 && was_sent(copy_luggage, path)) {
         /* It is what it was. */
     } else if (file && is_read(copy_luggage->a, to)) {
@@ -434,11 +431,10 @@ static int copy_one(const char *path, const struct stat *s, int type, struct FTW
         complain("a result would overwrite the input %s", to);
         code = EXIT_USAGE;
     } else if (file) {
-        done = copy_file(path, to);
+        code = write_by(to, put_file, (void *)path);
     }
-    if (!done) complain("%s: %s", to, strerror(errno));
     free(to);
-    return done ? (int)code : EXIT_RESOURCE;
+    return (int)code;
 }
 
 exit_code unpack_written(const luggage *l) {

@@ -37,7 +37,7 @@ static bool read_options(job *j) {
     hone_optimize_options *o = &j->o;
     hone_optimize_options_init(o);
     if (!session_options(a, &j->session) || !drop_of(a, &o->max_drop, &o->max_drop_relative) ||
-        !real_of(a, "--max-latency", 1e-6, 1e9, &o->max_latency_ms) ||
+        !use_of(a, &o->use) || !real_of(a, "--max-latency", 1e-6, 1e9, &o->max_latency_ms) ||
         !seconds_of(a, "--time-budget", &o->time_budget) ||
         !seconds_of(a, "--train-budget", &o->train_budget) ||
         !megabytes_of(a, "--max-size", &o->max_file_bytes) ||
@@ -275,6 +275,7 @@ static const option_def options[] = {
      NULL},
     {"--max-drop", 0, "P", "the most accuracy that may be lost: 1% (default), 0.01, 1%rel", false,
      NULL},
+    OPTION_USE,
     {"--max-latency", 0, "MS",
      "the longest a run may take, for one sample; the search ends when it is met", false, NULL},
     {"--max-size", 0, "MB", "the largest the file may be; the search ends when it is met", false,

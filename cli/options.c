@@ -136,6 +136,30 @@ bool memory_of(const args *a, int64_t *bytes) {
     return true;
 }
 
+enum { MOST_NAMES = 32 };
+
+bool choice_of(const args *a, const char *option, const char *kind, const char *(*at)(size_t i),
+               const char **v) {
+    const char *list[MOST_NAMES] = {0}, *word = value_of(a, option);
+    if (word == NULL) return true;
+    for (size_t i = 0; i + 1 < MOST_NAMES && (list[i] = at(i)) != NULL; i++)
+        if (strcmp(list[i], word) == 0) {
+            *v = list[i];
+            return true;
+        }
+    const char *near = nearest(word, list);
+    char *all = join(list);
+    complain("there is no %s '%s'%s%s%s; %s takes %s", kind, word,
+             near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
+             near != NULL ? "'?" : "", option, all);
+    free(all);
+    return false;
+}
+
+static const char *use_at(size_t i) { return hone_advise_use(i, NULL); }
+
+bool use_of(const args *a, const char **use) { return choice_of(a, "--use", "use", use_at, use); }
+
 bool drop_of(const args *a, double *drop, bool *relative) {
     const char *text = value_of(a, "--max-drop");
     char *end;

@@ -1737,6 +1737,9 @@ typedef struct hone_optimize_options {
      * before takes them from there instead of training again. It is made if it is missing, and is
      * removed at the end if nothing else is in it. */
     const char *keep;
+    /* What the model is for, as in hone_advise_options: the latency and memory that are usual for it
+     * are limits where none is given. NULL: none. */
+    const char *use;
 } hone_optimize_options;
 HONE_INLINE void hone_optimize_options_init(hone_optimize_options *o);
 

@@ -160,6 +160,13 @@ const char *hn_devices_text(char *text, size_t bytes) {
     return text;
 }
 
+const char *hn_purposes_text(char *text, size_t bytes) {
+    size_t used = 0;
+    text[0] = '\0';
+    for (int i = 0; i < COUNT(uses); i++) used = append(text, bytes, used, ", ", uses[i].name);
+    return text;
+}
+
 const char *hn_remedies_text(const char *device, char *text, size_t bytes) {
     const hn_remedy *r;
     size_t used = 0;

@@ -78,6 +78,8 @@ const hn_trouble *hn_trouble_of(const char *device);
 const hn_refused *hn_refused_at(const char *device, int i); /* NULL: there are no more */
 /* "cpu, embedded_mcu ...": all devices. Returns text. */
 const char *hn_devices_text(char *text, size_t bytes);
+/* The names of what models are used for, likewise. */
+const char *hn_purposes_text(char *text, size_t bytes);
 /* "threads, fast kernels, ...": what the guides try on a device, in order. Returns text. */
 const char *hn_remedies_text(const char *device, char *text, size_t bytes);
 

@@ -39,14 +39,9 @@ void hone_advice_destroy(hone_advice *advice) {
 }
 
 static hone_status check(const hone_advise_options *o, hn_error *err) {
-    char list[256] = "";
-    const hn_purpose *u;
-    for (int i = 0; (u = hn_purpose_at(i)) != NULL; i++) {
-        if (i > 0) strncat(list, ", ", sizeof list - strlen(list) - 1);
-        strncat(list, u->name, sizeof list - strlen(list) - 1);
-    }
+    char list[256];
     HN_CHECK(err, o->use == NULL || hn_purpose_named(o->use) != NULL, HONE_E_ARG,
-             "there is no use '%s'; there are: %s", o->use, list);
+             "there is no use '%s'; there are: %s", o->use, hn_purposes_text(list, sizeof list));
     HN_CHECK(err, o->target != NULL && hn_target_named(o->target) != NULL, HONE_E_ARG,
              "there is no target '%s'; there are: %s", o->target != NULL ? o->target : "",
              hn_devices_text(list, sizeof list));

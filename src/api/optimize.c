@@ -26,6 +26,18 @@ void hone_optimization_destroy(hone_optimization *o) {
     hn_free(hn_allocator_default(), h);
 }
 
+/* What is usual for the use is a limit where none was given. */
+static hone_status take_use(hone_optimize_options *o, hn_error *err) {
+    char list[256];
+    if (o->use == NULL) return HONE_OK;
+    const hn_purpose *use = hn_purpose_named(o->use);
+    HN_CHECK(err, use != NULL, HONE_E_ARG, "there is no use '%s'; there are: %s", o->use,
+             hn_purposes_text(list, sizeof list));
+    if (o->max_latency_ms == 0) o->max_latency_ms = use->max_ms;
+    if (o->max_run_memory_bytes == 0) o->max_run_memory_bytes = (int64_t)use->memory_bytes;
+    return HONE_OK;
+}
+
 static hone_status check(const hone_optimize_options *o, hn_error *err) {
     char order[512];
     HN_CHECK(err, o->max_drop >= 0 && isfinite(o->max_drop), HONE_E_ARG,
@@ -108,6 +120,7 @@ hone_status hone_optimize_sized(hone_model *model, const hone_optimize_options *
     HN_TRY(HN_TAKE_OPTIONS(optimize, &o, options, err));
     HN_TRY(hn_api_take_timer(&timer, o.timer, caller, err));
     if (o.timer != NULL) o.timer = &timer.own;
+    HN_TRY(take_use(&o, err));
     HN_TRY(check(&o, err));
     hone_session *session;
     HN_TRY(hone_session_create(&session, model, o.session, err));

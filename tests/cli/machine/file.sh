@@ -20,9 +20,10 @@ sed 's/"arch": "[^"]*"/"arch": "riscv64"/; s/"cpu": "[^"]*"/"cpu": "Another"/' t
 cp target.json kept.json
 (ulimit -f 1; trap '' XFSZ; "$HONE" machine -q -o kept.json 2>&1 >/dev/null; echo "exit $?")
 cmp kept.json target.json && echo "as it was"
+: >kept.json
 ln -s kept.json link.json
 "$HONE" machine -q -o link.json >/dev/null
-[ -L link.json ] && "$HONE" machine kept.json | cmp - expected.txt && echo "a link stays one"
+[ -L link.json ] && "$HONE" machine -q kept.json >/dev/null && echo "a link stays one"
 rm kept.json link.json
 
 echo "wrong:"

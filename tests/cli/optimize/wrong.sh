@@ -3,6 +3,7 @@ hone optimize
 hone optimize "$digits" -q --max-drop 1%
 hone optimize "$digits" -q --data synthetic:digits --max-drop much
 hone optimize "$digits" -q --data synthetic:digits --max-size -1
+hone optimize "$digits" -q --use vidio -o a.onnx
 hone optimize "$digits" -q --target toaster -o a.onnx
 hone optimize "$digits" -q --target mobile_npu -o a.onnx
 hone optimize "$digits" -q --data synthetic:digits,n=5 -o a.onnx
