@@ -200,42 +200,62 @@ static void subtract_zero_points(const hn_conv_q8 *p, const geometry *g, const i
     }
 }
 
+/* Elements in the order of bytes to that of places: four that follow each other stay together. */
+HN_INLINE void to_places(void *to, const void *from) {
+    for (int64_t i = 0; i < HN_VB; i += 4)
+        memcpy((char *)to + place_of(i) * 4, (const char *)from + i * 4, 16);
+}
+
+/* Numbers of a block's channels, by places; of n channels only. */
+static void spread_floats(const geometry *g, const float *of, int64_t n, float *to) {
+    float all[HN_VB] = {0};
+    memcpy(all, of, (size_t)n * sizeof *all);
+    for (int64_t i = n; i < g->pixels * n; i++) all[i] = all[i - n];
+    to_places(to, all);
+}
+
+/* Whether what becomes of these sums, scaled, is below 2^22. */
+static bool all_small(const hn_conv_q8 *p, const int32_t *start, const float *scale) {
+    const hn_vf products = hn_v_set1(255.0F * 255.0F * (float)(p->kh * p->kw));
+    const hn_vf bound = hn_v_set1(0x1.fffp21F);
+    bool small = true;
+    for (int i = 0; i < HN_VB; i += HN_VL) {
+        hn_vf most = hn_v_add(hn_v_abs(hn_v_from_int(hn_vi_load(start + i))), products);
+        most = hn_v_mul(most, hn_v_abs(hn_v_load(scale + i)));
+        small &= !hn_vm_any(hn_vm_not(hn_v_lt(most, bound))); /* NaN is not small */
+    }
+    return small;
+}
+
 /* Block i, whose weights are at w. */
 static void begin_block(const hn_q8_args *a, const geometry *g, const void *packed, const w_elem *w,
                         int64_t i, const ring *r, block *b) {
     const hn_conv_q8 *p = a->p;
     int32_t sums[HN_VB] = {0}, start[HN_VB] = {0};
-    b->c0 = i * HN_VB, b->n = channels_of(p, i);
+    const int64_t c0 = i * HN_VB, n = channels_of(p, i);
+    b->c0 = c0, b->n = n;
     b->w = w;
-    memcpy(sums, (const int32_t *)packed + b->c0, (size_t)b->n * sizeof *sums);
+    memcpy(sums, (const int32_t *)packed + c0, (size_t)n * sizeof *sums);
     if (p->w_zero_points) {
-        subtract_zero_points(p, g, a->wz + b->c0, b->w, r->w, b->n);
+        subtract_zero_points(p, g, a->wz + c0, b->w, r->w, n);
         b->w = r->w;
-        for (int64_t j = 0; j < b->n; j++)
-            sums[j] -= (int32_t)(p->kh * p->kw) * (a->wz[b->c0 + j] - hn_q8_w_off(p));
+        for (int64_t j = 0; j < n; j++)
+            sums[j] -= (int32_t)(p->kh * p->kw) * (a->wz[c0 + j] - hn_q8_w_off(p));
     }
     memset(b->in_order, 0, sizeof b->in_order);
-    hn_q8_begin(a, sums, x_off(p), b->c0, b->n, start, b->in_order);
-    b->small = true;
-    if (g->pixels * b->n < HN_VB) {
-        memset(b->start, 0, sizeof b->start);
-        memset(b->scale, 0, sizeof b->scale);
-    }
+    hn_q8_begin(a, sums, x_off(p), c0, n, start, b->in_order);
+    b->small = all_small(p, start, b->in_order);
+    for (int64_t j = n; j < g->pixels * n; j++) start[j] = start[j - n];
+    to_places(b->start, start);
+    spread_floats(g, b->in_order, n, b->scale);
     memset(b->fbias, 0, sizeof b->fbias);
-    for (int64_t j = 0; p->ys > 0 && j < HN_VB; j++)
-        b->divisor[j] = p->ys, b->inverse[j] = 1 / p->ys;
-    for (int64_t byte = 0, c = 0; byte < g->pixels * b->n; byte++) {
-        const int64_t place = place_of(byte);
-        b->start[place] = start[c];
-        b->scale[place] = b->in_order[c];
-        if (a->fbias != NULL) b->fbias[place] = a->fbias[b->c0 + c];
-        if (a->ys != NULL) {
-            b->divisor[place] = a->ys[b->c0 + c];
-            b->inverse[place] = 1 / b->divisor[place];
-        }
-        double most = fabs((double)start[c]) + 255.0 * 255.0 * (double)(p->kh * p->kw);
-        b->small &= most * fabs((double)b->in_order[c]) < 0x1p22;
-        if (++c == b->n) c = 0;
+    if (a->fbias != NULL) spread_floats(g, a->fbias + c0, n, b->fbias);
+    if (p->ys <= 0) return;
+    for (int64_t j = 0; j < HN_VB; j++) b->divisor[j] = p->ys;
+    if (a->ys != NULL) spread_floats(g, a->ys + c0, n, b->divisor);
+    for (int64_t j = 0; j < HN_VB; j++) {
+        if (b->divisor[j] == 0) b->divisor[j] = 1; /* of no channel */
+        b->inverse[j] = 1 / b->divisor[j];
     }
 }
 
