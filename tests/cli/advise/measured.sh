@@ -1,4 +1,5 @@
 # Runs the model on this machine; numbers differ, the form does not.
+# label: full
 . "$SOURCE/tests/cli/lib.sh"
 export XDG_CACHE_HOME=$PWD
 "$HONE" advise "$digits" -q --runs 2 --data synthetic:digits,n=20 --max-latency 1000 --use video >text

@@ -1,4 +1,5 @@
 # Deep Compression in one command: a line for each stage, and a package that every verb reads.
+# label: slow
 . "$SOURCE/tests/cli/lib.sh"
 data=synthetic:digits,n=300,seed=3
 val=synthetic:digits,n=200,seed=4

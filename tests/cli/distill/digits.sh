@@ -1,4 +1,5 @@
 # A student learns from a teacher without labels, and more from two with matched values than it knew.
+# label: slow
 . "$SOURCE/tests/cli/lib.sh"
 data="--data synthetic:digits,n=640 --val synthetic:digits,n=64,seed=9 --epochs 5 --batch 16 --lr 3e-3 --seed 1"
 "$HONE" make lenet5 --width 0.5 --seed 2 -q -o student.onnx >/dev/null

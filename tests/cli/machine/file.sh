@@ -1,4 +1,5 @@
 # A file of -o is the object of --json, and is read back as the table; it may come from anywhere.
+# label: full
 . "$SOURCE/tests/cli/lib.sh"
 export HONE_ISA=portable XDG_CACHE_HOME=$PWD
 "$HONE" machine -q -o target.json >there.txt

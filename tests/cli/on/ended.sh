@@ -1,5 +1,6 @@
 # A command that is ended while it runs elsewhere leaves nothing there: by Ctrl-C, by a signal, by force, by its time
 # limit, by a signal there.
+# label: full
 . "$SOURCE/tests/cli/lib.sh"
 standin
 exec 2>said # where the shell also says what was killed

@@ -1,4 +1,5 @@
 # A command on another host: what it prints and writes is what it prints and writes here, and nothing is left there.
+# label: full
 . "$SOURCE/tests/cli/lib.sh"
 standin
 cp "$digits" m.onnx

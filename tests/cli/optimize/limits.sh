@@ -1,4 +1,5 @@
 # A limit that the model meets already, one that is met, one that cannot be, and time that is spent at once: nothing is written then.
+# label: full
 . "$SOURCE/tests/cli/lib.sh"
 opt() { "$HONE" optimize "$digits" -q --data synthetic:digits,n=400,seed=7 "$@" >out; code=$?; }
 opt --max-size 1 -o a.onnx; echo $code; grep -o 'already met\|nothing was done' out; ls

@@ -1,4 +1,5 @@
 # Without real samples only what computes the same is tried, unless that is asked for. What is tried beside depends on the instruction set.
+# label: full
 . "$SOURCE/tests/cli/lib.sh"
 for data in "" "--data random,n=64" "--allow-unchecked --isa portable"; do
     echo "options: $data"

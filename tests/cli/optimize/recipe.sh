@@ -1,4 +1,5 @@
 # A recipe gives the same bytes again, whatever the threads; for another model or other data it is refused.
+# label: full
 . "$SOURCE/tests/cli/lib.sh"
 data=synthetic:digits,n=400,seed=7
 "$HONE" optimize "$digits" -q --data $data -o a.onnx >/dev/null
