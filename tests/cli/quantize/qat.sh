@@ -1,5 +1,6 @@
 # Training in few bits makes a model better than rounding does; the file is the same for any number of
 # threads, and its recipe makes it again.
+# label: full
 . "$SOURCE/tests/cli/lib.sh"
 data=synthetic:digits,n=384
 val=synthetic:digits,n=200,seed=7
