@@ -644,7 +644,8 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
             }
             brought = wanted;
             const int64_t next = n + some < g.all_panels ? n + some : 0;
-            const bool first_block = i - begin<parts - first_part, more = next> 0 || i + 1 < end;
+            const bool first_block = i - begin + first_part < parts;
+            const bool more = next > 0 || i + 1 < end;
             f.weights = (stream){0};
             if (b.runs * b.n > MR && more && (first_block || !stay))
                 f.weights = weights_of(&g, packed, next, hn_q8_min(some, g.all_panels - next),
